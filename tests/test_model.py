@@ -43,7 +43,7 @@ def test_the_table_of_windows_says_the_same():
         return (code + table[table[table[code >> 8] + (code >> 4 & 15)] + (code & 15)]) & 0xFFFF
 
     letters = [code for code in range(0x10000) if not 0xD800 <= code < 0xE000]
-    groups: dict[str, set[int]] = {}
+    groups = {}
     for code in letters:
         groups.setdefault(fold(chr(code)), set()).add(code)
     # Letters that Unicode got later are pairs for this Python and not yet for that table.

@@ -42,7 +42,7 @@ print("modules after exit code", int(code), *sys.modules, sep="\\n")
 
 @pytest.mark.parametrize("words", [["scan"], ["repair", "-w", "out", "-q"]], ids=["scan", "repair"])
 def test_a_small_wheel_imports_little(tmp_path, words):
-    files: dict[str, str | bytes] = {
+    files = {
         "pkg/__init__.py": "from pkg import _core\n",
         "pkg/_core.cp311-win_amd64.pyd": extension(
             "python311.dll:Py_IsInitialized", "msvcp140.dll:_Mtx_lock", name="_core"

@@ -78,55 +78,30 @@ class Entry:
         }
 
 
+def _shared(f: dict[str, Any]) -> bytes:
+    """What both headers of an entry have in their middle."""
+    lengths = f.get("name_length", len(f["name"])), f.get("extra_length", len(f["extra"]))
+    numbers = (f[name] for name in ("needed", "flags", "method", "stamp", "crc", "csize", "usize"))
+    return struct.pack("<HHHIIIIHH", *numbers, *lengths)
+
+
+def _signature(f: dict[str, Any], usual: int) -> bytes:
+    return struct.pack("<I", usual if f["signature"] is None else f["signature"])
+
+
 def local_header(entry: Entry) -> bytes:
     """Return the local header of an entry, with its lies."""
     f = {**entry.fields(), **entry.local}
-    return (
-        struct.pack(
-            "<IHHHIIIIHH",
-            f["signature"] if f["signature"] is not None else 0x04034B50,
-            f["needed"],
-            f["flags"],
-            f["method"],
-            f["stamp"],
-            f["crc"],
-            f["csize"],
-            f["usize"],
-            f.get("name_length", len(f["name"])),
-            f.get("extra_length", len(f["extra"])),
-        )
-        + f["name"]
-        + f["extra"]
-    )
+    return _signature(f, 0x04034B50) + _shared(f) + f["name"] + f["extra"]
 
 
 def central_entry(entry: Entry, offset: int) -> bytes:
     """Return the directory entry of an entry, with its lies."""
     f = {"offset": offset, **entry.fields(), **entry.central}
-    return (
-        struct.pack(
-            "<IHHHHIIIIHHHHHII",
-            f["signature"] if f["signature"] is not None else 0x02014B50,
-            f["made"],
-            f["needed"],
-            f["flags"],
-            f["method"],
-            f["stamp"],
-            f["crc"],
-            f["csize"],
-            f["usize"],
-            f.get("name_length", len(f["name"])),
-            f.get("extra_length", len(f["extra"])),
-            f.get("comment_length", len(f["comment"])),
-            f["disk"],
-            f["internal"],
-            f["attributes"],
-            f["offset"],
-        )
-        + f["name"]
-        + f["extra"]
-        + f["comment"]
-    )
+    comment = f.get("comment_length", len(f["comment"]))
+    end = struct.pack("<HHHII", comment, f["disk"], f["internal"], f["attributes"], f["offset"])
+    head = _signature(f, 0x02014B50) + struct.pack("<H", f["made"])
+    return head + _shared(f) + end + f["name"] + f["extra"] + f["comment"]
 
 
 def build_zip(

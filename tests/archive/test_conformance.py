@@ -185,7 +185,7 @@ def test_nobody_is_surprised_by_another_wheel(tmp_path, run):
 
 
 def test_a_compressed_wheel_stays_as_it_is_with_recompress(tmp_path, run):
-    files: dict[str, bytes | str] = {"pkg/__init__.py": "", "pkg/data.txt": TEXT_STORED}
+    files = {"pkg/__init__.py": "", "pkg/data.txt": TEXT_STORED}
     wheel = build_wheel(tmp_path / "dist", "pkg", "1.0", "py3-none-any", files, purelib=True)
     run("repair", wheel, "--recompress", "--no-discover", "-w", tmp_path / "out")
     assert (tmp_path / "out" / wheel.name).read_bytes() == wheel.read_bytes()
@@ -251,7 +251,7 @@ def test_damage_anywhere_is_found(tmp_path, name):
     chance = random.Random(1)
     data = bytes(chance.choices(range(64), k=BLOCK)) + bytes(chance.choices(range(200), k=BLOCK)) + b"the end" * 99
     source = write_wheel_by_hand(tmp_path, [Entry("a.txt", b"a")])
-    found: list[tuple[str, ...]] = []
+    found = []
 
     def check(draft: Draft) -> None:
         draft.ready()

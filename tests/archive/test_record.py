@@ -239,7 +239,7 @@ def test_a_wheel_one_folder_too_deep_is_compared_without_that_folder(tmp_path):
 
 def test_progress_tells_every_byte(tmp_path):
     path = write_wheel_by_hand(tmp_path, [Entry("big.bin", bytes(3 << 20)), Entry("a.txt", b"a")])
-    reported: list[int] = []
+    reported = []
     with Archive.open(path) as archive:
         check_record(archive, hashes=True, jobs=3, progress=reported.append)
         assert sum(reported) == sum(member.usize for member in archive.members)

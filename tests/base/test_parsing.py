@@ -178,7 +178,7 @@ def test_a_version_or_specifier_of_6000_digits():
 
 
 def test_a_pattern_is_compiled_when_it_is_first_used(monkeypatch):
-    compiled: list[str] = []
+    compiled = []
     monkeypatch.setattr(
         re, "compile", lambda text, flags=0, real=re.compile: compiled.append(text) or real(text, flags)
     )

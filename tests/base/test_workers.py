@@ -110,7 +110,7 @@ def test_an_answer_that_cannot_be_sent_is_an_error_and_not_a_hang():
 
 
 def test_the_last_inputs_share_all_processors_and_progress_arrives():
-    parts: list[tuple[str, int, int]] = []
+    parts = []
     found = run("part", "threads", jobs=6, progress=lambda *part: parts.append(part))
     assert found[0] == "PART"
     assert found[1] in (3, 6)  # half of them, or all if the other was done before it began

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-import zipfile
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
@@ -14,6 +12,7 @@ import pytest
 import wheelfix
 from tests.support.wheels import build_wheel, extension
 from tools.forge import forge_dll
+from tools.take_one_out import write_without
 from wheelfix.cli.main import main
 from wheelfix.errors import InputError, MissingExtra
 from wheelfix.schemas import load_schema
@@ -35,10 +34,7 @@ def broken(whole: Path, tmp_path: Path) -> Path:
     """The wheel without its DLL, which RECORD still lists."""
     path = tmp_path / "dist" / whole.name
     path.parent.mkdir()
-    with zipfile.ZipFile(whole) as source, zipfile.ZipFile(path, "w") as target:
-        for item in source.infolist():
-            if not item.filename.endswith(NAME):
-                target.writestr(item, source.read(item))
+    write_without(whole, f"pkg/{NAME}", path, row_left=True)
     return path
 
 
@@ -47,7 +43,7 @@ def test_names_are_listed():
 
 
 def test_options_take_texts_for_paths_and_one_for_several(broken, whole, tmp_path):
-    loose: Any = wheelfix
+    loose = wheelfix
     roots = loose.RootOptions(roots=str(whole), discover=False)
     options = loose.RepairOptions(wheel_dir=str(tmp_path / "wh"), scan=loose.ScanOptions(roots=roots))
     assert wheelfix.repair(str(broken), options).output == tmp_path / "wh" / broken.name

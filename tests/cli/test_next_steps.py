@@ -6,7 +6,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from tests.support.environments import install
 from tests.support.wheels import build_wheel
 from tools.example import kepler_cu117, write_roots, write_wheel
 from tools.forge import forge_dll
+from tools.take_one_out import write_without
 from wheelfix.base.options import shell_line
 
 PYD = "pkg/_x.cp311-win_amd64.pyd"
@@ -67,10 +67,7 @@ def test_a_deleted_dll_comes_from_the_original(tmp_path, run):
     whole = build_wheel(tmp_path / "whole", files={**files(name), f"pkg/{name}": HELPER})
     broken = tmp_path / "dist" / whole.name
     broken.parent.mkdir()
-    with zipfile.ZipFile(whole) as source, zipfile.ZipFile(broken, "w") as target:
-        for item in source.infolist():
-            if not item.filename.endswith(name):
-                target.writestr(item, source.read(item))
+    write_without(whole, f"pkg/{name}", broken, row_left=True)
     download, repair = proposed(run, "dist", "--no-discover")
     assert shlex.split(download) == [
         *"python -m pip download pkg==1.0 --no-deps --only-binary=:all: --platform win_amd64".split(),

@@ -22,7 +22,7 @@ from wheelfix.exam.scan import scan
 def test_images_are_kept_only_for_documents(kind, others, kept, tmp_path):
     """A thousand wheels took 1.6 GB, although text that has been written needs nothing but the findings."""
     module = extension("gone.dll", name="_core")
-    files: dict[str, bytes | str] = {"pkg/__init__.py": "from . import _core\n", "pkg/_core.pyd": module}
+    files = {"pkg/__init__.py": "from . import _core\n", "pkg/_core.pyd": module}
     report = scan(build_wheel(tmp_path, files=files))
     requests = [(other, tmp_path / other) for other in others]
     given = {"format": kind, "report": requests, "quiet": True, "verbose": False, "fail_on": "error", "color": "never"}

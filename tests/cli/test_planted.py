@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -153,7 +152,7 @@ def status(user: int, mode: int, group: int = 7) -> os.stat_result:
     ],
 )
 def test_owner_and_permissions(seen, private, reason):
-    is_private: Callable[[int], bool] = lambda group: private  # noqa: E731
+    is_private = lambda group: private  # noqa: E731
     why = distrust_by_status(seen, frozenset({0, 1000}), is_private)
     assert reason in why
     assert bool(why) == bool(reason)
@@ -194,7 +193,7 @@ def test_some_options_are_taken_from_the_command_line_only(name, folder, monkeyp
 
 def test_that_list_is_complete():
     """A new option that weakens a check is marked beside its declaration, and appears here."""
-    found: set[str] = set()
+    found = set()
     for command in COMMANDS:
         found |= {key for key, row in option_rows(command).items() if row.get("typed")}
     assert found == set(DANGEROUS)

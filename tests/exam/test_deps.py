@@ -110,7 +110,7 @@ def test_versions_are_chosen_as_pip_does(releases, wanted, expected):
 
 
 def test_versions_that_do_not_fit_together_are_absent_with_the_reason():
-    releases: Releases = {"a": {"1": ["c<2"]}, "b": {"1": ["c>=2"]}, "c": {"1": [], "2": []}}
+    releases = {"a": {"1": ["c<2"]}, "b": {"1": ["c>=2"]}, "c": {"1": [], "2": []}}
     found, absent = chosen(releases, "a", "b")
     assert not found
     assert absent["a"] == absent["b"]

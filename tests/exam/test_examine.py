@@ -13,6 +13,7 @@ from tests.real.listing import listed
 from tests.support.tiers import cache_folder, unavailable
 from tests.support.wheels import build_wheel
 from tools.forge import forge_dll
+from tools.take_one_out import write_without
 from wheelfix import scan
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.model import Machine, Severity, Verdict
@@ -210,14 +211,7 @@ def test_small_real_wheels_as_they_are_and_without_one_image(tmp_path):
         draw = random.Random(wheel.name)  # the same image with any other files in the cache
         agrees(wheel)
         with zipfile.ZipFile(wheel) as source:
-            names = source.namelist()
-            images = [name for name in names if name.lower().endswith((".dll", ".pyd"))]
-            if not images:
-                continue
-            gone = draw.choice(images)
-            broken = tmp_path / wheel.name
-            with zipfile.ZipFile(broken, "w") as made:
-                for name in names:
-                    if name != gone:
-                        made.writestr(name, source.read(name))
-        agrees(broken)
+            images = [name for name in source.namelist() if name.lower().endswith((".dll", ".pyd"))]
+        if images:
+            write_without(wheel, draw.choice(images), tmp_path / wheel.name, row_left=True)
+            agrees(tmp_path / wheel.name)

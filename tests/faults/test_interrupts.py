@@ -13,7 +13,6 @@ import pytest
 
 from tests.faults.workshop import (
     REPOSITORY,
-    Bench,
     Run,
     assert_no_traceback,
     digest,
@@ -126,7 +125,7 @@ def test_the_same_wheel_in_place(tmp_path, count):
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [4, pytest.param(8, marks=pytest.mark.long)])
 def test_the_same_environment(tmp_path, count):
-    bench: Bench = small(tmp_path)
+    bench = small(tmp_path)
     prefix = installed(bench)
     before = snapshot(prefix)
     command = ["repair", "--env", str(prefix), "--package", "torch", *bench.root_options]

@@ -16,6 +16,7 @@ from wheelfix.knowledge.system import (
     python_file,
     python_of,
     runtime_file,
+    stable_abi,
     undecided_in_python,
 )
 from wheelfix.knowledge.targets import (
@@ -268,6 +269,15 @@ def test_every_fact_of_our_lists_has_a_source_and_a_date(name):
 )
 def test_what_targets_have(target, dll, state):
     assert presence(known_target(target), dll).state is state
+
+
+def test_the_stable_abi_knows_old_and_new_symbols():
+    symbols = stable_abi()
+    assert symbols["PyObject_Call"] == (3, 2)
+    assert symbols["PyObject_Vectorcall"] == (3, 12)
+    assert symbols["PyModule_FromDefAndSpec2"] == (3, 7)
+    assert "PyOS_AfterFork_Child" not in symbols, "not on Windows"
+    assert len(symbols) > 900
 
 
 @pytest.mark.parametrize(

@@ -179,7 +179,7 @@ def test_cards():
         assert one.last_cuda is None or one.first_cuda <= one.last_cuda
         if one.cudnn_has and one.cudnn_without:
             assert dotted_numbers(one.cudnn_has) < dotted_numbers(one.cudnn_without)
-    of_name: dict[str, str] = {}
+    of_name = {}
     for row in raw("cards.toml", "card"):
         assert tables.pair(row["capability"]) in known
         for name in row["names"]:
@@ -213,7 +213,7 @@ def test_drivers():
 
 
 def test_companions():
-    named: list[tuple[str, str]] = []
+    named = []
     for rule in companions.companion_rules():
         assert rule.strength in ("required", "expected", "beside", "optional")
         SpecifierSet(rule.versions)
@@ -247,7 +247,7 @@ def test_cuda():
         for (_, high), (low, _) in itertools.pairwise(sorted(zip(ends[::2], ends[1::2], strict=True))):
             assert high < low, row
     distinct(row["cuda"] for row in raw("cuda.toml", "cupti"))
-    toolkit_of: dict[str, tuple[int, ...]] = {}
+    toolkit_of = {}
     for patch, name in cuda.cuda_table().cupti.items():
         assert patch[:2] in releases
         assert re.fullmatch(r"cupti64_[\d.]+\.dll", name)
@@ -349,7 +349,7 @@ def test_errors_of_windows():
     distinct(row["name"] for row in rows)
     assert all(error.remedies for error in found.errors.values())
     distinct((row["language"], row["text"]) for row in raw("winerrors.toml", "sentence"))
-    code_of: dict[str, int] = {}
+    code_of = {}
     for sentence in found.sentences:
         assert sentence.code in found.errors, sentence
         assert code_of.setdefault(winerrors.squeeze(sentence.text), sentence.code) == sentence.code, sentence

@@ -286,7 +286,7 @@ if typing.TYPE_CHECKING:
 
 
 def test_an_import_is_not_followed_for_what_it_does_not_run(tmp_path, monkeypatch):
-    followed: list[str] = []
+    followed = []
     monkeypatch.setattr(FollowedImports, "of", lambda self, module: followed.append(module))
     wheel = build_wheel(tmp_path, "pkg", "1.0", "py3-none-win_amd64", files={"pkg/__init__.py": LATER})
     assert (scan(wheel).verdict, followed) == (Verdict.OK, [])

@@ -48,7 +48,7 @@ def test_the_first_import_is_named(code, module, tmp_path):
 
 def test_a_package_above_a_module_imports_its_sibling_first(tmp_path):
     """Nothing above imports the package, and the first module by name was named; but importing it imports another."""
-    files: dict[str, bytes | str] = {"ns/p/__init__.py": "from . import _z\n"}
+    files = {"ns/p/__init__.py": "from . import _z\n"}
     for name in ("_a", "_z"):
         module = forge_dll(f"{name}.pyd", imports={"gone.dll": ["f"]}, exports=[f"PyInit_{name}"])
         files[f"ns/p/{name}{TAIL}"] = module

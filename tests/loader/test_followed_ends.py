@@ -29,7 +29,7 @@ DLLS = (
 )
 def test_a_module_meets_what_every_package_above_it_has_loaded(code, expected):
     """A DLL of the name that is loaded already answers, also where it has no such function."""
-    files: dict[str, bytes | str] = {dll.path: dll.forge(Machine.AMD64) for dll in DLLS}
+    files = {dll.path: dll.forge(Machine.AMD64) for dll in DLLS}
     files |= {f"{folder}/__init__.py": code.get(folder, "") for folder in ("pkg", "pkg/y")}
     view = make_view({f"{SITE_PACKAGES}/{path}": data for path, data in files.items()})
     outcomes = resolve(view, Profile(machine=Machine.AMD64)).outcomes

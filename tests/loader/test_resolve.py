@@ -59,7 +59,7 @@ def test_a_delay_load_that_is_missing_fails_nothing():
 
 
 def test_a_plugin_that_nothing_loads_finds_what_is_anywhere_in_the_wheel():
-    files: dict[str, bytes | str] = {
+    files = {
         "pkg/__init__.py": "",
         "pkg/plugins/p.dll": dll("p.dll", "a.dll", "gone.dll"),
         "pkg/bin/a.dll": dll("a.dll"),
@@ -82,7 +82,7 @@ def test_a_plugin_that_nothing_loads_finds_what_is_anywhere_in_the_wheel():
 )
 def test_a_program_has_nothing_of_the_process_of_python(folder, code, found):
     """A DLL that the extension modules load served a program in another folder, too."""
-    files: dict[str, bytes | str] = {
+    files = {
         "pkg/__init__.py": "import os\nos.add_dll_directory(os.path.dirname(__file__))\nfrom . import _m\n",
         "pkg/run.py": f"def run(here):\n    import subprocess\n    {code or 'pass'}\n",
         "pkg/_m.pyd": module("a.dll"),

@@ -294,7 +294,7 @@ class TestImports:
     @pytest.mark.parametrize("kind", ["imports", "delay_imports"])
     def test_behind_many_symbols(self, kind):
         """pefile stops after 8192 symbols: of MKL's threading layer it shows KERNEL32 alone."""
-        many: list[Symbol] = [f"function_{number}" for number in range(20_000)]
+        many = [f"function_{number}" for number in range(20_000)]
         wanted = {"first.dll": many, "second.dll": ["f"], "third.dll": [2]}
         body = Body()
         table = body.import_table(wanted) if kind == "imports" else body.delay_table(wanted)

@@ -15,41 +15,15 @@ from wheelfix.errors import CannotRepair, UsageError
 from wheelfix.exam.scan import scan
 from wheelfix.exam.wheel import examine_wheel
 from wheelfix.model import Verdict
-from wheelfix.plan.make import Planned, make_plan, output_name, reference, still_broken
+from wheelfix.plan.make import output_name, reference
 from wheelfix.repairs.mangled import run_delvewheel
 from wheelfix.repairs.repair import Repaired, repair_wheel
-from wheelfix.roots.lazy import lazy_index
-
-MODULE = extension("flux.dll:solve", "gone.dll", name="_m")
-FLUX = forge_dll("flux.dll", exports=["solve"])
-
-
-def planned(tmp_path: Path, **options: object) -> Planned:
-    """The plan for a package that needs flux.dll, which a root has, and gone.dll, which none has."""
-    root = tmp_path / "root"
-    root.mkdir(exist_ok=True)
-    (root / "flux.dll").write_bytes(FLUX)
-    wheel = build_wheel(tmp_path, files={"pkg/__init__.py": "", "pkg/_m.cp311-win_amd64.pyd": MODULE})
-    scan = ScanOptions(roots=RootOptions(roots=(root,), discover=False), jobs=1)
-    repair = RepairOptions(scan=scan, layout="beside", **options)  # type: ignore[arg-type]
-    with Archive.open(wheel) as archive, lazy_index(scan.roots) as index:
-        return make_plan(examine_wheel(archive, scan), index, repair, archive)
 
 
 @pytest.mark.parametrize("tag", ["", "fixed", "1-2", "1 2", "../1"])
 def test_a_build_tag_that_installers_would_refuse(tag):
     with pytest.raises(UsageError, match="--build-tag"):
         output_name("pkg-1.0-cp311-cp311-win_amd64.whl", tag)
-
-
-def test_what_is_added_and_what_stays_missing(tmp_path):
-    made = planned(tmp_path)
-    (addition,) = made.plan.additions
-    assert (addition.target, addition.because) == ("pkg/flux.dll", "imported by _m.cp311-win_amd64.pyd")
-    assert (addition.source.kind, addition.size) == ("file", len(FLUX))
-    (left,) = made.plan.remaining
-    assert (left.name, left.required, left.allowed) == ("gone.dll", True, False)
-    assert [finding.code for finding in still_broken(made, RepairOptions())] == ["WF301"]
 
 
 def test_the_wheel_is_identified_by_its_directory_and_on_request_by_all_bytes(tmp_path):
@@ -127,7 +101,7 @@ def test_what_was_asked_for_by_name_is_in_the_wheel(tmp_path):
 
 def test_one_renamed_dll_serves_several_folders(tmp_path):
     other = extension("libiconv.dll:iconv", name="_y")
-    more: dict[str, bytes | str] = {"pkg/sub/__init__.py": "", "pkg/sub/_y.cp311-win_amd64.pyd": other}
+    more = {"pkg/sub/__init__.py": "", "pkg/sub/_y.cp311-win_amd64.pyd": other}
     result = repair(build(tmp_path, more=more), root_of(tmp_path), "libs")
     (addition,) = result.plan.additions
     assert addition.serves == ("pkg/_x.cp311-win_amd64.pyd", "pkg/sub/_y.cp311-win_amd64.pyd")

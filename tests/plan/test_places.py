@@ -76,7 +76,7 @@ def test_the_place_is_the_one_of_the_load(tmp_path, files, place):
 
 
 def test_a_namesake_elsewhere_in_the_wheel_does_not_answer_the_load(tmp_path):
-    wrong: dict[str, bytes | str] = {
+    wrong = {
         "pkg/__init__.py": ON_PATH,
         "pkg/snd.dll": SND,
         "pkg/low.dll": forge_dll("low.dll", exports=["f"]),
@@ -111,7 +111,7 @@ def test_an_included_dll_goes_where_code_looks_for_it(tmp_path):
 
 
 def test_an_included_dll_never_goes_into_the_root_of_the_wheel(tmp_path):
-    files: dict[str, bytes | str] = {"pkg/__init__.py": "", "_m.cp311-win_amd64.pyd": forge_dll("_m.pyd")}
+    files = {"pkg/__init__.py": "", "_m.cp311-win_amd64.pyd": forge_dll("_m.pyd")}
     with pytest.raises(UsageError, match=r"--include snd\.dll") as caught:
         repaired(tmp_path, files, include=("snd.dll",))
     assert "--dest" in caught.value.hint
@@ -124,7 +124,7 @@ def test_a_dll_that_cannot_be_renamed_keeps_its_name(tmp_path, monkeypatch):
         raise CannotRepair("delvewheel could not rename the DLLs of pkg", because="no room for longer names")
 
     monkeypatch.setattr(mangled, "run_delvewheel", fail)
-    files: dict[str, bytes | str] = {"pkg/__init__.py": "", **EXTENSION}
+    files = {"pkg/__init__.py": "", **EXTENSION}
     result = repaired(tmp_path, files)
     assert added(result) == ["pkg/low.dll", "pkg/snd.dll"]
     assert result.plan.layout == "beside"

@@ -63,7 +63,7 @@ def contents(result: Repaired) -> dict[str, bytes]:
 
 def test_a_dll_that_the_plan_added_a_round_earlier_is_added_again_from_its_root(tmp_path):
     """python_flint without its DLLs: the second round copied from a member that did not exist, and said "run again"."""
-    files: dict[str, bytes | str] = {
+    files = {
         "pkg/__init__.py": "",
         "pkg/a/_a.cp311-win_amd64.pyd": module(flint=["solve"]),
         "pkg/b/_b.cp311-win_amd64.pyd": module(gmp=["add"], late=["x"]),
@@ -86,7 +86,7 @@ def test_a_dll_that_the_plan_added_a_round_earlier_is_added_again_from_its_root(
 
 def test_a_copy_in_the_wheel_that_does_not_fit_is_not_copied(tmp_path):
     good = dll("omp", "fork")
-    files: dict[str, bytes | str] = {
+    files = {
         "pkg/__init__.py": "",
         "pkg/_a.cp311-win_amd64.pyd": module(omp=["fork"]),
         "pkg/x86/omp.dll": dll("omp", "fork", machine=Machine.X86),
@@ -99,7 +99,7 @@ def test_a_copy_in_the_wheel_that_does_not_fit_is_not_copied(tmp_path):
 @pytest.mark.parametrize("layout", ["beside", "auto", "libs"])
 def test_of_namesakes_the_one_is_taken_whose_own_imports_can_be_met(layout, tmp_path):
     """The tables wheel has libblosc2.dll twice; only one of them imports DLLs under names that exist."""
-    files: dict[str, bytes | str] = {
+    files = {
         "tables/__init__.py": "import ctypes\nctypes.CDLL(__file__.replace('__init__.py', 'libblosc2.dll'))\n",
         "tables/_a.cp311-win_amd64.pyd": module(libblosc2=["pack"]),
     }
@@ -115,7 +115,7 @@ def test_of_namesakes_the_one_is_taken_whose_own_imports_can_be_met(layout, tmp_
 
 
 def test_namesakes_go_to_those_who_need_them(tmp_path):
-    files: dict[str, bytes | str] = {
+    files = {
         "one/__init__.py": "",
         "one/_a.cp311-win_amd64.pyd": module(zip=["inflate_old"]),
         "two/__init__.py": "",
@@ -133,7 +133,7 @@ def test_namesakes_go_to_those_who_need_them(tmp_path):
 def test_a_dll_that_is_installed_beside_python_gets_its_own_beside_it(tmp_path):
     """The plan named a member with an empty folder in it, which nobody would write."""
     needer = dll("runtime", "go", imports={"part.dll": ["x"]})
-    files: dict[str, bytes | str] = {"pkg/__init__.py": "", "pkg-1.0.data/data/runtime.dll": needer}
+    files = {"pkg/__init__.py": "", "pkg-1.0.data/data/runtime.dll": needer}
     wheel = build_wheel(tmp_path, files=files)
     made = contents(repair_with(wheel, write(tmp_path / "root", {"part.dll": dll("part", "x")})))
     assert "pkg-1.0.data/data/part.dll" in made
@@ -142,7 +142,7 @@ def test_a_dll_that_is_installed_beside_python_gets_its_own_beside_it(tmp_path):
 def test_a_dll_for_one_of_several_backends_is_copied_to_it(tmp_path):
     """A warning that is no doubt about the place kept the copy away, and the module from loading."""
     part = dll("part", "x")
-    files: dict[str, bytes | str] = {
+    files = {
         "pkg/__init__.py": "",
         "pkg/part.dll": part,
         "pkg/y/__init__.py": "",
@@ -157,7 +157,7 @@ def test_a_dll_for_one_of_several_backends_is_copied_to_it(tmp_path):
 def test_a_need_that_becomes_real_in_a_later_round_is_met(tmp_path):
     """The part of cuDNN was first asked for by a DLL that nothing loads; the answer "no" stood for bar.dll as well."""
     part = "cudnn_ops_infer64_8"
-    files: dict[str, bytes | str] = {
+    files = {
         "torch/__init__.py": "import os\n# userbase\n",
         "torch/lib/torch_cpu.dll": dll("torch_cpu", imports={"bar.dll": ["f"]}),
         "torch/bin/cudnn64_8.dll": dll("cudnn64_8", "f"),
@@ -171,7 +171,7 @@ def test_a_need_that_becomes_real_in_a_later_round_is_met(tmp_path):
 
 def test_a_dll_goes_to_every_module_that_cannot_load_without_it(tmp_path):
     """bar.dll was put beside y/_b only, and ``import pkg.x`` raised 126: each module has to load on its own."""
-    files: dict[str, bytes | str] = {
+    files = {
         "pkg/__init__.py": "",
         "pkg/x/__init__.py": "",
         "pkg/x/_a.cp311-win_amd64.pyd": module(foo=["f"]),
@@ -335,7 +335,7 @@ def test_a_lock_holds_what_is_cleaned(sound, tmp_path, run):
 def test_a_copy_that_a_program_beside_it_imports_is_no_stray(tmp_path):
     library = forge_dll("zlib1.dll", exports=["inflate"])
     module = extension("zlib1.dll:inflate")
-    files: dict[str, bytes | str] = {
+    files = {
         "pkg/__init__.py": "",
         "pkg/_x.cp311-win_amd64.pyd": module,
         "pkg/zlib1.dll": library,

@@ -126,8 +126,8 @@ def test_what_remedies_install_can_be_installed_on_windows(tmp_path):
     commands = sorted(command for command in pip_commands() if PYTORCH not in command and BUILDS not in command)
     require(commands, "there are no commands to try")
     wanted = sorted({name for command in commands for name in requirements(command)})
-    runs: dict[int, list[str]] = {}
-    seen: Counter[str] = Counter()
+    runs = {}
+    seen = Counter()
     for one in wanted:  # pip takes one requirement of a project at a time, and many projects
         project = canonicalize_name(Requirement(one).name)
         runs.setdefault(seen[project], []).append(one)

@@ -138,7 +138,7 @@ def mounted(folder: Path, options: str) -> Iterator[Path]:
 
 def test_a_folder_that_cannot_be_written_is_done_without(tmp_path):
     (tmp_path / "file").write_text("")
-    said: list[str] = []
+    said = []
     with running({"/x.whl": DATA}) as server, client_of(tmp_path / "file" / "cache", said) as client:
         source = client.wheel_at(f"{server.url}/x.whl").open()
         assert source.read_at(1000, 50) == DATA[1000:1050]
@@ -152,7 +152,7 @@ def test_a_folder_that_cannot_be_written_is_done_without(tmp_path):
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="not possible on this machine: there is no tmpfs")
 def test_a_file_system_that_is_read_only(tmp_path):
-    said: list[str] = []
+    said = []
     with (
         mounted(tmp_path / "small", "ro") as folder,
         running({"/x.whl": DATA}) as server,
@@ -183,7 +183,7 @@ def test_a_disk_that_is_full(tmp_path, whole, run):
 @pytest.mark.slow
 def test_several_runs_share_a_folder_while_one_empties_it(tmp_path):
     """While other runs remove files, each one gets the right bytes."""
-    failures: list[BaseException] = []
+    failures = []
     ended = threading.Event()
 
     def read(url: str, seed: int) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import email.utils
 import hashlib
 import random
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.remote.server import Reply, Request, Server, running
+from tests.support.chance import misread
 from tests.support.patience import wall_patience
 from wheelfix.errors import InputError, NetworkFailure, WheelfixError
 from wheelfix.remote.cache import MARK, Cache
@@ -74,21 +74,7 @@ def test_every_read_gives_the_bytes_of_the_file(server, tmp_path):
 
 def test_threads_do_not_fetch_the_same_bytes_twice(server, tmp_path):
     source = Opened(server, tmp_path).source
-    wrong: list[int] = []
-
-    def read(seed: int) -> None:
-        chance = random.Random(seed)
-        for _ in range(15):
-            start = chance.randrange(len(DATA))
-            if source.read_at(start, 9000) != DATA[start : start + 9000]:
-                wrong.append(start)
-
-    threads = [threading.Thread(target=read, args=(seed,)) for seed in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    assert misread(source, DATA, threads=6, length=9000) == []
     assert source.fetched <= len(DATA)
 
 

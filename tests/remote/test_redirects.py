@@ -213,7 +213,7 @@ def test_a_later_part_that_comes_over_http_is_refused(tmp_path, certificates):
 def test_metadata_that_comes_over_http(certificates, page, sha256, says):
     with running({"/x.metadata": b"Name: x"}, certificate=certificates.server) as secure, running({}) as plain:
         redirecting(plain, secure.url)
-        reported: list[str] = []
+        reported = []
         known = Connection(certificates=Setting(str(certificates.authority), "test"))
         transport = Transport(patience=PATIENCE, connection=known, say=reported.append)
         index = PackageIndex(transport, IndexSettings(f"{secure.url}/simple"))

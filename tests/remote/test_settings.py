@@ -150,7 +150,7 @@ def test_the_account_of_an_index_is_used_for_its_server_alone():
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 def test_the_keyring_is_asked_for_the_index_then_for_the_host(monkeypatch):
-    asked: list[tuple[str, str | None]] = []
+    asked = []
 
     def get_credential(service: str, user: str | None) -> object:
         asked.append((service, user))

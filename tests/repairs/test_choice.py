@@ -12,8 +12,7 @@ from tests.roots.trees import dll, grow
 from tests.support.environments import install
 from tests.support.nvidia import CUPTI, nvidia_dll, toolkit_files
 from tests.support.torchlike import CU117, torch_wheel
-from tests.support.wheels import build_wheel
-from tools.forge import forge_dll
+from tests.support.wheels import ALONE, build_wheel, folder_of, needing
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.base.values import replace
 from wheelfix.cli.main import main
@@ -26,6 +25,10 @@ from wheelfix.repairs.repair import repair, repair_wheel
 from wheelfix.roots.lazy import lazy_index
 
 PARTS = ("ops_infer", "ops_train", "cnn_infer", "cnn_train", "adv_infer", "adv_train")
+CUDNN = {
+    f"bin/{name}": dll(name, "f", version=(8, 9, 5, 29))
+    for name in ("cudnn64_8.dll", *(f"cudnn_{part}64_8.dll" for part in PARTS))
+}
 
 
 def plan_of(wheel: Path, *roots: Path, assume: tuple[str, ...] = (), discover: bool = False, **more: Any) -> Plan:
@@ -34,6 +37,11 @@ def plan_of(wheel: Path, *roots: Path, assume: tuple[str, ...] = (), discover: b
     options = RepairOptions(scan=ScanOptions(roots=found, jobs=1, assume=assume), **more)
     with lazy_index(found) as index:
         return repair(wheel, options, index, dry_run=True).plan
+
+
+def from_root(root: Path, **more: Any) -> RepairOptions:
+    """A repair with what is in one folder, and nothing of this machine."""
+    return RepairOptions(scan=ScanOptions(roots=RootOptions(roots=(root,), discover=False), jobs=1), **more)
 
 
 def sources(plan: Plan) -> dict[str, str]:
@@ -54,23 +62,22 @@ def test_what_may_be_missing_does_not_make_half_of_cuda(tmp_path, imports, left_
     if left_out:
         (toolkit / "bin" / left_out).unlink()
     wheel = torch_wheel(tmp_path, imports)
-    roots = RootOptions(roots=(toolkit,), discover=False)
-    scanning = ScanOptions(roots=roots, jobs=1)
-    options = RepairOptions(scan=scanning, wheel_dir=tmp_path / "out", allow_missing=allowed)
+    options = from_root(toolkit, wheel_dir=tmp_path / "out", allow_missing=allowed)
     with pytest.raises(CannotRepair, match="WF403") as caught:
         repair_wheel(wheel, options)
     assert caught.value.hint == (
         "vendor all of CUDA (--cuda FOLDER with the whole toolkit, --cudnn FOLDER), or none of it: "
         "--assume cuda=11.7 leaves it to machines that have the toolkit"
     )
-    none = repair_wheel(wheel, replace(options, scan=replace(scanning, assume=("cuda=11.7",))))
+    none = repair_wheel(wheel, replace(options, scan=replace(options.scan, assume=("cuda=11.7",))))
     assert [addition.name for addition in none.plan.additions] == ["cupti64_2022.2.1.dll"]  # not in the toolkit's bin
     without = repair_wheel(wheel, replace(options, exclude=("cudart*",), allow_missing=("cu*", "nvrtc*")))
     assert "cudart64_110.dll" not in {addition.name for addition in without.plan.additions}
 
 
-@pytest.mark.parametrize("order", [("11.8", "11.7"), ("11.7", "11.8")], ids=" ".join)
+@pytest.mark.parametrize("order", [("11.8", "11.7", "11.4"), ("11.4", "11.7", "11.8")], ids=" ".join)
 def test_everything_comes_from_one_toolkit_and_the_plan_says_which(tmp_path, order):
+    """--root v11.8/bin --root v11.7/bin took most from 11.8 and cuRAND from 11.7, "as the newest"."""
     toolkits = {release: grow(tmp_path / f"v{release}", toolkit_files(release)) for release in order}
     cupti = toolkits["11.7"] / "extras/CUPTI/lib64"
     plan = plan_of(torch_wheel(tmp_path), *(folder / "bin" for folder in toolkits.values()), cupti)
@@ -80,7 +87,7 @@ def test_everything_comes_from_one_toolkit_and_the_plan_says_which(tmp_path, ord
     (release,) = plan.releases
     assert (release.toolkit, release.release) == ("CUDA", "11.7")
     assert release.because == "the wheel was built for it (torch/version.py says 11.7)"
-    assert release.refused == ("CUDA 11.8: releases are not mixed",)
+    assert release.refused == ("CUDA 11.4: releases are not mixed", "CUDA 11.8: releases are not mixed")
     versions = {addition.name: addition.version for addition in plan.additions}
     assert versions["curand64_10.dll"] == "10.2.10.91"
 
@@ -120,10 +127,7 @@ def test_cupti_of_the_release_that_is_imported_goes_with_libraries_of_a_newer_on
 
 def test_a_package_without_a_label_takes_one_release(tmp_path):
     """An ordinary extension module of CUDA 12 by its imports: 11.8 does not even come into question."""
-    module = forge_dll(
-        "_x.pyd", imports=[("cublas64_12.dll", ["f"]), ("curand64_10.dll", ["f"])], exports=["PyInit__x"]
-    )
-    wheel = build_wheel(tmp_path, files={"pkg/__init__.py": "", "pkg/_x.pyd": module})
+    wheel = needing(tmp_path, "cublas64_12.dll", "curand64_10.dll")
     roots = [grow(tmp_path / f"v{release}", toolkit_files(release)) for release in ("11.8", "12.1")]
     plan = plan_of(wheel, *roots)
     assert all("v12.1" in path for path in sources(plan).values())
@@ -132,13 +136,10 @@ def test_a_package_without_a_label_takes_one_release(tmp_path):
 
 def test_cudnn_copied_into_a_toolkit_has_its_own_version(tmp_path):
     """It was shown with CUDA's version, 11.7."""
-    toolkit = grow(tmp_path / "v11.7", toolkit_files("11.7"))
-    for name in ("cudnn64_8.dll", *(f"cudnn_{part}64_8.dll" for part in PARTS)):
-        (toolkit / "bin" / name).write_bytes(dll(name, "f", version=(8, 9, 5, 29)))
+    toolkit = grow(tmp_path / "v11.7", {**toolkit_files("11.7"), **CUDNN})
     (toolkit / "bin/zlibwapi.dll").write_bytes(dll("zlibwapi.dll", "f"))
     wheel = torch_wheel(tmp_path, ["cudnn64_8.dll"])
-    options = ScanOptions(roots=RootOptions(roots=(toolkit,), discover=False), jobs=1)
-    report = scan(wheel, options)
+    report = scan(wheel, from_root(toolkit).scan)
     (front,) = [item for item in report.missing if item.name == "cudnn64_8.dll"]
     assert front.candidates[0].version == "8.9.5.29"
     assert front.candidates[0].reason.startswith("cuDNN in CUDA 11.7")
@@ -153,9 +154,7 @@ def test_cudnn_copied_into_a_toolkit_has_its_own_version(tmp_path):
 @pytest.fixture
 def toolkit_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """CUDA 11.7 as CUDA_PATH_V11_7 names it, with cuDNN copied into it and without NVTX."""
-    toolkit = grow(tmp_path / "CUDA" / "v11.7", toolkit_files("11.7"))
-    for name in ("cudnn64_8.dll", *(f"cudnn_{part}64_8.dll" for part in PARTS)):
-        (toolkit / "bin" / name).write_bytes(dll(name, "f", version=(8, 9, 5, 29)))
+    toolkit = grow(tmp_path / "CUDA" / "v11.7", {**toolkit_files("11.7"), **CUDNN})
     monkeypatch.setenv("CUDA_PATH_V11_7", str(toolkit))
     return toolkit
 
@@ -169,7 +168,7 @@ def test_an_installed_torch_finds_the_toolkit_that_its_own_code_searches(tmp_pat
     with lazy_index(options.scan.roots) as index:
         plan = repair_installed(prefix, "torch", options, index, dry_run=True).plan
     assert [addition.name for addition in plan.additions] == [CUPTI["11.7"]]
-    alone = RepairOptions(scan=ScanOptions(roots=RootOptions(roots=(toolkit_here,), discover=False), jobs=1))
+    alone = from_root(toolkit_here)
     with lazy_index(alone.scan.roots) as index:
         plan = repair_installed(prefix, "torch", alone, index, dry_run=True).plan
     assert len(plan.additions) > 10
@@ -204,28 +203,19 @@ def test_nvtx_is_not_part_of_an_assumed_toolkit(tmp_path):
 )
 def test_hints_name_the_major_that_the_imports_tell(tmp_path, imports, package):
     """onnxruntime_gpu for CUDA 12 was told to take cu11 wheels."""
-    module = forge_dll("_x.pyd", imports=[(name, ["f"]) for name in imports], exports=["PyInit__x"])
-    files = {"pkg/__init__.py": "from . import _x\n", "pkg/_x.pyd": module}
-    wheel = build_wheel(tmp_path, files=files)
-    report = scan(wheel, ScanOptions(roots=RootOptions(discover=False), jobs=1))
+    report = scan(needing(tmp_path, *imports), ALONE)
     (missing,) = [item for item in report.missing if item.name == imports[1]]
     assert [text for text in missing.providers if text.startswith("PyPI: ")] == [f"PyPI: {package}"]
 
 
 def test_a_repair_that_fails_says_why_each_file_was_not_taken(tmp_path):
-    module = forge_dll(
-        "_x.pyd", imports=[("mkl_rt.2.dll", ["mkl_blas_cgemm3m_batch_strided"]), ("uv.dll", ["f"]), ("zz.dll", ["f"])]
-    )
-    wheel = build_wheel(tmp_path, files={"pkg/__init__.py": "", "pkg/_x.pyd": module})
+    wheel = needing(tmp_path, "mkl_rt.2.dll:mkl_blas_cgemm3m_batch_strided", "uv.dll", "zz.dll")
     root = grow(
         tmp_path / "dlls",
         {"mkl_rt.2.dll": dll("mkl_rt.2.dll", "other"), "uv.dll": dll("uv.dll", "f", machine=Machine.X86)},
     )
-    options = RepairOptions(
-        wheel_dir=tmp_path / "out", scan=ScanOptions(roots=RootOptions(roots=(root,), discover=False), jobs=1)
-    )
-    with lazy_index(options.scan.roots) as index, pytest.raises(CannotRepair) as caught:
-        repair(wheel, options, index)
+    with pytest.raises(CannotRepair) as caught:
+        repair_wheel(wheel, from_root(root, wheel_dir=tmp_path / "out"))
     text = str(caught.value.because)
     assert "it does not export mkl_blas_cgemm3m_batch_strided" in text
     assert "for x86, not for amd64" in text
@@ -233,13 +223,9 @@ def test_a_repair_that_fails_says_why_each_file_was_not_taken(tmp_path):
 
 
 def test_a_refused_file_is_taken_with_include_and_the_hint_says_so(tmp_path):
-    module = forge_dll("_x.pyd", imports=[("libomp140.x86_64.dll", ["f"])])
-    wheel = build_wheel(tmp_path, files={"pkg/__init__.py": "", "pkg/_x.pyd": module})
-    root = grow(tmp_path / "dlls", {"libomp140.x86_64.dll": dll("libomp140.x86_64.dll", "f")})
-    found = RootOptions(roots=(root,), discover=False)
-    options = RepairOptions(wheel_dir=tmp_path / "out", scan=ScanOptions(roots=found, jobs=1))
-    with lazy_index(found) as index, pytest.raises(CannotRepair) as caught:
-        repair(wheel, options, index)
+    wheel, root = needing(tmp_path, "libomp140.x86_64.dll"), folder_of(tmp_path / "dlls", "libomp140.x86_64.dll")
+    with pytest.raises(CannotRepair) as caught:
+        repair_wheel(wheel, from_root(root, wheel_dir=tmp_path / "out"))
     assert caught.value.hint.startswith("--include libomp140.x86_64.dll adds what was refused")
     plan = plan_of(wheel, root, include=("libomp140.x86_64.dll",))
     assert [addition.name for addition in plan.additions] == ["libomp140.x86_64.dll"]
@@ -297,12 +283,7 @@ def test_no_other_release_is_vendored_beside_the_one_that_is_assumed(tmp_path, m
     ids=["asked for", "allowed to be missing"],
 )
 def test_what_cudnn_loads_is_asked_for_before_and_after(tmp_path, allowed, code, capsys):
-    cudnn = tmp_path / "cudnn"
-    names = ("cudnn64_8.dll", *(f"cudnn_{part}64_8.dll" for part in PARTS))
-    grow(cudnn, {f"bin/{name}": dll(name, "f", version=(8, 9, 5, 29)) for name in names})
-    wheel = build_wheel(
-        tmp_path, files={"pkg/_m.cp311-win_amd64.pyd": forge_dll("_m.pyd", imports={"cudnn64_8.dll": ["f"]})}
-    )
+    cudnn, wheel = grow(tmp_path / "cudnn", CUDNN), needing(tmp_path, "cudnn64_8.dll")
     before = {item.name for item in scan(wheel).missing if item.required}
     assert "zlibwapi.dll" in before
     words = [word for name in allowed for word in ("--allow-missing", name)]

@@ -130,7 +130,7 @@ def test_the_bill_of_materials_and_json_have_the_real_places(tmp_path, root, cap
 
 
 def test_custom_patch(tmp_path, root, capsys):
-    files: dict[str, bytes | str] = {
+    files = {
         "pkg/__init__.py": "",
         "pkg/inner/__init__.py": "import sys\n# delvewheel: patch\nfrom . import ext\n",
         "pkg/inner/ext.cp311-win_amd64.pyd": MODULE,
@@ -150,7 +150,7 @@ def test_custom_patch_without_a_place_for_it(tmp_path, root, capsys):
 
 def test_namespace_package(tmp_path, root, capsys):
     """With the option the namespace gets no code; without it the namespace would become an ordinary package."""
-    files: dict[str, bytes | str] = {"space/part/__init__.py": "", "space/part/ext.cp311-win_amd64.pyd": MODULE}
+    files = {"space/part/__init__.py": "", "space/part/ext.cp311-win_amd64.pyd": MODULE}
     made = repair(wheel_of(tmp_path, files), root, "--namespace-pkg", "space")
     assert dlls(made) == {"pkg.libs/outer-*.dll", "pkg.libs/inner-*.dll"}
     with zipfile.ZipFile(made) as archive:

@@ -18,6 +18,7 @@ from tests.support.interrupts import watch_replacing
 from tests.support.wheels import ALONE, build_wheel, extension, folder_of, needing
 from tools.example import kepler_cu114, kepler_cu117, write_roots, write_wheel
 from tools.forge import forge_dll
+from tools.take_one_out import write_without
 from wheelfix.base import workers
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.cli.main import main
@@ -228,13 +229,7 @@ def deleted(tmp_path, *, row=True):
     }
     original = build_wheel(tmp_path / "original", files=files)
     damaged = tmp_path / original.name
-    with zipfile.ZipFile(original) as old, zipfile.ZipFile(damaged, "w") as new:
-        for name in old.namelist():
-            data = old.read(name)
-            if name.endswith("/RECORD") and not row:
-                data = b"".join(line for line in data.splitlines(keepends=True) if b"flux.dll" not in line)
-            if name != "pkg/bin/flux.dll":
-                new.writestr(name, data)
+    write_without(original, "pkg/bin/flux.dll", damaged, row_left=row)
     return damaged, original
 
 
@@ -267,10 +262,7 @@ def test_a_file_that_nothing_needs_may_be_given_up(tmp_path):
     whole = build_wheel(tmp_path / "original", files=files)
     for gone in ("pkg/data.txt", "pkg/spare.dll"):
         damaged = tmp_path / whole.name
-        with zipfile.ZipFile(whole) as old, zipfile.ZipFile(damaged, "w") as new:
-            for name in old.namelist():
-                if name != gone:
-                    new.writestr(name, old.read(name))
+        write_without(whole, gone, damaged, row_left=True)
         with pytest.raises(CannotRepair, match=f"{gone}: RECORD lists it"):
             run(damaged, options(tmp_path))
         result = run(damaged, options(tmp_path, accept_missing=(gone,)))

@@ -97,7 +97,7 @@ def test_five_hundred_files_fit_without_overlap_and_twice_the_same():
     assert graph == again
     places = {(node.x, node.y) for node in graph.nodes}
     assert len(places) == 500
-    rows: dict[int, list[int]] = {}
+    rows = {}
     for x, y in places:
         assert 0 <= x <= graph.width - NODE_WIDTH
         assert 0 <= y <= graph.height - NODE_HEIGHT

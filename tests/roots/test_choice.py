@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import struct
 from collections.abc import Iterable
 from pathlib import Path
@@ -482,18 +481,6 @@ def take(
                 releases = possible_releases(outcome.winner, index)
                 found[need.name] = " or ".join(sorted(releases))
         return one, found
-
-
-@pytest.mark.parametrize("order", list(itertools.permutations(["11.4", "11.7", "11.8"])), ids=" ".join)
-def test_all_libraries_come_from_the_release_that_the_wheel_was_built_for(tmp_path, order):
-    """--root v11.8/bin --root v11.7/bin took most from 11.8 and cuRAND from 11.7, "as the newest"."""
-    one, found = take(bins(tmp_path, *order), NAMES, CU117)
-    assert found == dict.fromkeys(NAMES, "11.7")
-    assert one.because == "the wheel was built for it (its version 2.0.1+cu117)"
-    assert one.refused == (
-        "CUDA 11.4: releases are not mixed",
-        "CUDA 11.8: releases are not mixed",
-    )
 
 
 def test_wheels_of_two_generations_are_not_mixed(tmp_path):

@@ -197,7 +197,7 @@ def test_a_library_that_has_the_suffix_of_a_module(code, expected, tmp_path):
 
 
 def test_a_wheel_with_modules_for_several_pythons_is_sound(tmp_path):
-    files: dict[str, str | bytes] = {f"pkg/_core.cp3{minor}-win_amd64.pyd": MODULE for minor in (10, 11, 12)}
+    files = {f"pkg/_core.cp3{minor}-win_amd64.pyd": MODULE for minor in (10, 11, 12)}
     report = scanned(tmp_path, {"pkg/__init__.py": "from . import _core\n", **files})
     assert [item.code for item in report.findings if item.code == "WF316"] == []
 
@@ -392,7 +392,7 @@ importlib.util.module_from_spec(spec)
 )
 def test_modules_for_several_pythons_in_a_folder_for_each(tmp_path, folders, verdict):
     """libsgd 0.13.9 has a module for each of four Pythons, and was called broken for three of them."""
-    files: dict[str, str | bytes] = {f"pkg/libs/py{python}/_core.pyd": module(python) for python in folders}
+    files = {f"pkg/libs/py{python}/_core.pyd": module(python) for python in folders}
     assert scanned(tmp_path, {"pkg/__init__.py": CHOOSES, **files}).verdict is verdict
 
 

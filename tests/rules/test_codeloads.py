@@ -67,7 +67,7 @@ def test_code_that_reports_a_failed_load_is_quoted_and_the_cause_is_blamed(tmp_p
 
 
 def test_a_module_aside_is_a_warning(tmp_path):
-    files: dict[str, str | bytes] = {"pkg/__init__.py": "from . import a\n", "pkg/a.py": "", "pkg/native.py": LOAD}
+    files = {"pkg/__init__.py": "from . import a\n", "pkg/a.py": "", "pkg/native.py": LOAD}
     report = scanned(tmp_path, files)
     assert found(report) == [("WF314", Severity.WARNING, "pkg/core.dll")]
     assert "importing pkg.native fails" in report.findings[0].message
@@ -100,7 +100,7 @@ def test_what_could_not_be_told_is_unsure(tmp_path, code, subject):
 def test_an_unsure_load_says_whether_the_wheel_has_the_file(tmp_path, there):
     load = "lib = find_library('core.dll')\nif lib is None:\n    raise OSError('no core')\nctypes.CDLL(lib)\n"
     folders = "os.environ['PATH'] = os.path.join(here, 'bin') + ';' + os.__file__ + '../../../DLLs'\n"
-    files: dict[str, str | bytes] = {"pkg/__init__.py": f"{HERE}from ctypes.util import find_library\n{folders}{load}"}
+    files = {"pkg/__init__.py": f"{HERE}from ctypes.util import find_library\n{folders}{load}"}
     (item,) = scanned(tmp_path, files | ({"pkg/bin/core.dll": forge_dll("core.dll")} if there else {})).findings
     assert item.code == "WF317"
     assert ("which is in the wheel, and whether it is found there" in item.message) is there
@@ -117,7 +117,7 @@ BY_NAME = "import ctypes\nctypes.windll.LoadLibrary('cudnn64_9.dll')\n"
 def test_cudnn_by_its_bare_name_in_an_environment(tmp_path, there, code):
     """nvidia-cudnn-frontend does so; NVIDIA's installers put their folders on PATH, where this load does not look."""
     module = extension()
-    files: dict[str, str | bytes] = {"pkg/__init__.py": BY_NAME, "pkg/_x.pyd": module}
+    files = {"pkg/__init__.py": BY_NAME, "pkg/_x.pyd": module}
     env = install(build_wheel(tmp_path, files=files), tmp_path / "env")
     if there:
         install(build_wheel(tmp_path, "other", "1.0", files={"other/cudnn64_9.dll": forge_dll("cudnn64_9.dll")}), env)
@@ -174,7 +174,7 @@ def test_what_is_not_python_counts_only_where_it_loads():
 @pytest.mark.parametrize("line", ["os.add_dll_directory(libs)", "ctypes.CDLL(os.path.join(libs, 'helper.dll'))"])
 def test_code_that_cannot_be_parsed_may_make_a_dll_found(tmp_path, line):
     # ids_peak_icv: a DLL in the folder that such a file names was out of reach for certain.
-    files: dict[str, str | bytes] = {
+    files = {
         "pkg/__init__.py": HERE + f"libs = os.path.join(here, '..', 'pkg.libs')\npass({{}})\n{line}\n",
         "pkg/_core.pyd": forge_dll("_core.pyd", imports={"helper.dll": ["run"]}, exports=["PyInit__core"]),
         "pkg.libs/helper.dll": forge_dll("helper.dll", exports=["run"]),

@@ -239,14 +239,10 @@ def found(wheel: Path, **options: object) -> dict[str, str]:
     [
         ("2.4.0+cu124", "551.86", "WF415", "driver 551.86 runs CUDA 12.4"),
         ("2.7.0+cu128", "551.86", "WF415", "minor version compatibility"),
-        ("2.7.0+cu128", "572.16", "WF415", "driver 572.16 runs CUDA 12.8"),
         ("2.7.0+cu126", "551.86", "WF415", "only PTX of CUDA 12.4 and before"),
-        ("2.7.0+cu128", "566.36", "WF415", "only PTX of CUDA 12.7 and before"),
-        ("2.9.0+cu130", "580.88", "WF415", "driver 580.88 runs CUDA 13.0"),
         ("2.12.0+cu134", "581.57", "WF415", "only PTX of CUDA 13.0 and before"),
         ("2.9.0+cu130", "577.00", "WF414", "CUDA 13.0 needs driver 580 or later"),
         ("2.7.0+cu128", "526.98", "WF414", "needs driver 527.41 or later"),
-        ("2.9.0+cu130", "551.86", "WF414", "CUDA 13.0 needs driver 580 or later"),
         ("2.0.1+cu118", "470.05", "WF415", "only PTX of CUDA 11.4 and before"),
     ],
 )
@@ -358,7 +354,7 @@ def test_a_package_of_nvidias_own_dlls_is_compared_too(tmp_path, package, versio
 
 def test_dlls_for_several_cuda_majors_side_by_side(tmp_path):
     """bitsandbytes has one DLL per CUDA release, and loads the one of the installed torch."""
-    files: dict[str, bytes | str] = {"pkg/__init__.py": ""}
+    files = {"pkg/__init__.py": ""}
     for major in (12, 13):
         imports = {f"cublas64_{major}.dll": ["cublasCreate_v2"]}
         files[f"pkg/lib_cuda{major}.dll"] = gpu_dll(f"lib_cuda{major}.dll", "sm_86", imports=imports)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.rules.subjects import LIB, SITE, codes, dll, edge, loads, run, subject
-from wheelfix.model import ImageFacts, Machine, Malformed
+from wheelfix.model import Machine, Malformed
 
 PYD = SITE + "pkg/_core.pyd"
 HELPER = SITE + "pkg/helper.dll"
@@ -22,7 +22,7 @@ def test_what_is_no_image_is_told_by_its_kind(kind, code):
 
 
 def test_a_broken_file_that_others_need_is_an_error_where_they_are_loaded():
-    images: dict[str, ImageFacts] = {PYD: dll("helper.dll"), HELPER: Malformed("empty", "no bytes")}
+    images = {PYD: dll("helper.dll"), HELPER: Malformed("empty", "no bytes")}
     edges = [edge(PYD, "helper.dll", HELPER)]
     loaded = run(subject(images, edges, events=[loads(PYD, 193)]), "WF202")
     assert str(loaded[0].severity) == "error"

@@ -111,7 +111,7 @@ def test_without_pwrite_both_threads_share_one_position(tmp_path, monkeypatch):
 def test_an_interrupt_stops_the_copying(tmp_path, monkeypatch):
     monkeypatch.setattr(output, "_STEP", 10)
     (tmp_path / "source").write_bytes(bytes(1000))
-    steps: list[int] = []
+    steps = []
 
     def interrupted() -> None:
         with FileSource(tmp_path / "source") as source, AtomicFile(tmp_path / "out" / "x") as out:
@@ -185,7 +185,7 @@ def test_a_folder_that_is_a_file(tmp_path):
 @pytest.mark.parametrize("refuses", [False, True])
 def test_what_was_written_is_put_on_the_disk_from_time_to_time(tmp_path, monkeypatch, refuses):
     """It is advice: whether it is taken, or even allowed, changes nothing else."""
-    asked: list[str] = []
+    asked = []
 
     def advise(descriptor: int, *_: int) -> None:
         asked.append("open" if os.fstat(descriptor).st_size else "empty")
@@ -350,7 +350,7 @@ def test_the_mark_goes_last(base, monkeypatch):
     folder = WorkFolder()
     (folder.path / "sub").mkdir()
     (folder.path / "file").write_text("x")
-    seen: list[tuple[Path, list[str]]] = []
+    seen = []
     monkeypatch.setattr(
         shutil, "rmtree", lambda path, **_: seen.append((path, sorted(one.name for one in folder.path.iterdir())))
     )

@@ -132,7 +132,7 @@ def test_what_a_closed_pool_did_not_run_is_cancelled(monkeypatch):
 
 
 def test_without_cancelling_what_is_pending_is_done():
-    done: list[int] = []
+    done = []
     pool = WorkerPool(1)
     for number in range(20):
         pool.submit(functools.partial(done.append, number))

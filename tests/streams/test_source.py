@@ -3,13 +3,13 @@ from __future__ import annotations
 import gc
 import os
 import random
-import threading
 import zlib
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.chance import misread
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.streams import source as steps
 from wheelfix.streams.source import FileSource, InflatedSource, MemorySource, StoredSource, TeeSource, chunks
@@ -70,7 +70,7 @@ def test_only_the_prefix_is_inflated():
 def test_a_jump_back_starts_at_a_checkpoint():
     data = mixed(200_000)
     packed = deflate(data)
-    asked: list[int] = []
+    asked = []
 
     def read(at: int, length: int) -> bytes:
         asked.append(at)
@@ -137,22 +137,7 @@ def test_bytes_behind_the_promised_size_are_not_looked_at():
 @pytest.mark.usefixtures("small_steps")
 def test_threads_may_share_a_source():
     data = mixed(300_000)
-    source = inflated(deflate(data), len(data), cache=8192)
-    wrong: list[int] = []
-
-    def work(seed: int) -> None:
-        dice = random.Random(seed)
-        for _ in range(60):
-            at = dice.randrange(len(data))
-            if source.read_at(at, 700) != data[at : at + 700]:
-                wrong.append(at)
-
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    assert misread(inflated(deflate(data), len(data), cache=8192), data, threads=4, length=700) == []
 
 
 @given(st.binary(max_size=3000), st.lists(st.tuples(st.integers(-5, 3100), st.integers(-5, 3100)), max_size=8))
@@ -213,7 +198,7 @@ def test_a_sparing_source_reads_little_more_than_it_takes(place):
     data = random.Random(3).randbytes(300_000) + bytes(200_000) + random.Random(4).randbytes(300_000)
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     packed = packer.compress(data) + packer.flush()
-    read: list[tuple[int, int]] = []
+    read = []
 
     def read_packed(offset: int, length: int) -> bytes:
         read.append((offset, length))

@@ -276,7 +276,7 @@ def test_python_code_that_loads(code, answer, tmp_path):
 
 
 def test_top_level_modules(tmp_path):
-    files: dict[str, bytes | str] = {
+    files = {
         "single.py": "", "_fast.pyd": module("_fast"), "pkg/__init__.py": "", "pkg/sub/__init__.py": "",
         "space/inner/__init__.py": "", "tests/__init__.py": "", "not-a-name/__init__.py": "", "pkg.libs/x.dll": b"",
     }  # fmt: skip
