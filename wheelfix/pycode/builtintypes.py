@@ -651,10 +651,7 @@ def matched(call: Call, found: PyValue, kind: str) -> PyValue:
     if isinstance(found, re.Match):
         if kind not in _OF_MATCH or any(isinstance(one, UnknownValue) for one in call.args):
             return UNKNOWN
-        try:
-            return getattr(found, kind)(*call.args)
-        except (IndexError, TypeError):
-            raise error("IndexError", "no such group") from None
+        return attempt(getattr(found, kind), *call.args)
     texts = call.args[:2] if kind == "sub" else call.args[:1]
     known = all(isinstance(one, str) and len(one) <= MAX_SUBJECT for one in texts)
     if not isinstance(found, re.Pattern) or kind not in _MATCHING or not known or not texts:

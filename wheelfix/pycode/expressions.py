@@ -155,10 +155,7 @@ class ExpressionValues:
         text = self.text_of(found)
         if spec == "" or not isinstance(spec, str) or len(spec) > 4 or not isinstance(found, str | int):
             return text if spec == "" else UNKNOWN
-        try:
-            return format(found, spec)
-        except (TypeError, ValueError):
-            return UNKNOWN
+        return attempt(format, found, spec)
 
     def _percent(self, text: str | bytes, args: PyValue) -> PyValue:
         given = args if isinstance(args, tuple) else (args,)
@@ -167,10 +164,7 @@ class ExpressionValues:
             return UNKNOWN
         if len(text) > MAX_TEXT or "%(" in text or is_wide_format(text) or not self.run.is_plain(shown):
             return UNKNOWN
-        try:
-            return text % shown
-        except (TypeError, ValueError, OverflowError):
-            raise error("TypeError", "format") from None
+        return attempt(operator.mod, text, shown)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> PyValue:
         decisive = isinstance(node.op, ast.Or)

@@ -140,12 +140,13 @@ class Importer:
 
     def _name_while_reading(self, module: CodeModule, name: str) -> PyValue:
         """A name of a module, in a file that is read; one that is not there may come from anywhere."""
-        if module.waiting and self.run.machine.files.module(f"{module.name}.{name}"):
-            return self.run.importer.import_module(f"{module.name}.{name}")
+        full = f"{module.name}.{name}"
+        if module.waiting and self.run.machine.files.module(full):
+            return self.import_module(full)
         if name not in module.names and self.run.reading is not None:
             self.run.reading.wake(module)
-        if name not in module.names and self.run.machine.files.module(f"{module.name}.{name}"):
-            return self.run.importer.import_module(f"{module.name}.{name}")
+        if name not in module.names and self.run.machine.files.module(full):
+            return self.import_module(full)
         return self.used(module.names, name)
 
     def used(self, names: dict[str, PyValue], name: str) -> PyValue:
