@@ -17,10 +17,8 @@ from wheelfix.pycode.run import (
     Bound,
     CodeClass,
     CodeFunction,
-    CodeModule,
     Instance,
     Iteration,
-    LoadedDll,
     LoadFault,
     Managed,
     MarkedFunction,
@@ -248,21 +246,15 @@ _TYPES: dict[str, type] = {
 def _get_attribute(call: Call) -> PyValue:
     if not isinstance(call.get(1), str):
         return UNKNOWN
-    return (
-        call.run.attributes.attribute_or(*call.args)
-        if len(call.args) > 2
-        else call.run.attributes.attribute(*call.args)
-    )
+    attributes = call.run.attributes
+    return attributes.attribute_or(*call.args) if len(call.args) > 2 else attributes.attribute(*call.args)
 
 
 def _set_attribute(call: Call) -> PyValue:
     owner, name, value = call.args
     if not isinstance(name, str):
         raise Undecided("the name of an attribute is not known")
-    if isinstance(owner, Instance | LoadedDll | CodeFunction):
-        call.run.store(owner.attributes, name, value)
-    elif isinstance(owner, CodeClass | CodeModule):
-        call.run.store(owner.names, name, value)
+    call.run.statements.set_attribute(owner, name, value)
 
 
 def known_or_not(answer: bool | None) -> PyValue:
@@ -505,9 +497,7 @@ def _environment(call: Call, name: str) -> PyValue:
 
 
 def _set_environment(call: Call) -> PyValue:
-    if not isinstance(call.get(0), str):
-        raise Undecided("an environment variable is not known")
-    name, variables = call.get(0).upper(), call.run.machine.variables
+    name, variables = call.known(0, "", "an environment variable is not known").upper(), call.run.machine.variables
     if name not in variables:
         call.run.store(variables, name, call.get(1))
     return variables[name]
@@ -536,9 +526,7 @@ def _walk(call: Call, folder: str) -> PyValue:
 
 
 def _chdir(call: Call) -> PyValue:
-    folder, machine = call.text(0), call.run.machine
-    if not isinstance(folder, str):
-        raise Undecided("the current folder is not known")
+    folder, machine = call.known(0, "", "the current folder is not known"), call.run.machine
     if not machine.is_folder(folder):
         raise Thrown(os_error("FileNotFoundError", 2, folder))
     machine.folder = ntpath.normpath(ntpath.join(machine.folder, folder))
@@ -588,7 +576,6 @@ MACHINE: dict[str, LibraryFunction] = {
     "os.environ.setdefault": _set_environment,
     "os.environ.copy": lambda call: dict(call.run.machine.variables),
     "os.environ.pop": lambda call: call.run.machine.variables.pop(str(call.get(0)).upper(), call.get(1, default=None)),
-    "os.putenv": lambda call: None,
     "os.listdir": of_text(lambda call, folder: listed(call.run, folder)),
     "os.scandir": of_text(_scan_folder),
     "os.walk": of_text(_walk),
@@ -664,10 +651,7 @@ def matched(call: Call, found: PyValue, kind: str) -> PyValue:
     if isinstance(found, re.Match):
         if kind not in _OF_MATCH or any(isinstance(one, UnknownValue) for one in call.args):
             return UNKNOWN
-        try:
-            return getattr(found, kind)(*call.args)
-        except (IndexError, TypeError):
-            raise error("IndexError", "no such group") from None
+        return attempt(getattr(found, kind), *call.args)
     texts = call.args[:2] if kind == "sub" else call.args[:1]
     known = all(isinstance(one, str) and len(one) <= MAX_SUBJECT for one in texts)
     if not isinstance(found, re.Pattern) or kind not in _MATCHING or not known or not texts:

@@ -134,19 +134,18 @@ class Attributes:
         """An attribute of a class as its object sees it."""
         if isinstance(found, Instance) and of_class(found.kind, "__get__") is not None:
             return self._special(found.kind, "__get__", found, owner, kind)
-        return self._bound(found, owner, kind) if isinstance(owner, Instance) else found
+        return self._bound(found, owner, kind)
 
-    def _bound(self, found: PyValue, owner: Instance, kind: PyValue) -> PyValue:
-        if isinstance(found, CodeFunction):
-            return Bound(found, [owner])
-        if isinstance(found, MarkedFunction):
-            if found.kind == "staticmethod":
-                return found.function
-            return Bound(
-                found if found.kind != "classmethod" else found.function,
-                [kind if found.kind == "classmethod" else owner],
-            )
-        return found
+    @staticmethod
+    def _bound(found: PyValue, owner: PyValue, kind: PyValue) -> PyValue:
+        """A function of a class, with what it is called on; ``owner`` is None where the class itself is asked."""
+        mark = found.kind if isinstance(found, MarkedFunction) else ""
+        if mark == "staticmethod":
+            return found.function
+        if mark == "classmethod":
+            return Bound(found.function, [kind])
+        is_method = owner is not None and isinstance(found, CodeFunction | MarkedFunction)
+        return Bound(found, [owner]) if is_method else found
 
     def _of_type(self, owner: CodeClass, name: str) -> PyValue:
         found = of_class(owner, name, _ABSENT)
@@ -160,10 +159,6 @@ class Attributes:
             if name.startswith("_") or not owner.is_known:
                 return UNKNOWN
             raise error("AttributeError", f"type object '{owner.name}' has no attribute '{name}'")
-        if isinstance(found, MarkedFunction) and found.kind == "classmethod":
-            return Bound(found.function, [owner])
-        if isinstance(found, MarkedFunction) and found.kind == "staticmethod":
-            return found.function
         return self._described(found, None, owner)
 
     def _of_super(self, owner: CodeClass, thing: PyValue, name: str) -> PyValue:

@@ -32,8 +32,9 @@ from wheelfix.pycode.run import (
     attempt,
     error,
     is_error,
+    of_class,
 )
-from wheelfix.pycode.sourcecode import any_of, is_standard
+from wheelfix.pycode.sourcecode import any_of, assigned, is_standard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -93,10 +94,7 @@ class ExpressionValues:
         return self.run.truth(self.value(node))
 
     def visit_Name(self, node: ast.Name) -> PyValue:
-        return self.look_up(node.id)
-
-    def look_up(self, name: str) -> PyValue:
-        """What a name stands for."""
+        name = node.id
         place: Namespace | None = self.run.environment
         while place is not None:
             if name in place.names and name not in place.outer:
@@ -122,7 +120,7 @@ class ExpressionValues:
     def _binds(self, name: str) -> bool:
         """Whether the code of the running file gives a value to a name anywhere."""
         tree = self.run.budget.trees.by_path.get(self.run.environment.file)
-        return tree is None or any(_gives_value(node, name) for node in ast.walk(tree))
+        return tree is None or name in assigned(tree)
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> PyValue:
         found = self.value(node.value)
@@ -137,7 +135,7 @@ class ExpressionValues:
             if isinstance(code, int) and is_error(value.kind):
                 return f"[WinError {code}] {message_text(code)}"
             plain = isinstance(args, tuple) and len(args) == 1 and isinstance(args[0], str)
-            return args[0] if plain and "__str__" not in _methods(value.kind) else UNKNOWN
+            return args[0] if plain and of_class(value.kind, "__str__") is None else UNKNOWN
         return self.printed(str, value)
 
     def printed(self, how: Callable[[PyValue], str], value: PyValue) -> PyValue:
@@ -157,10 +155,7 @@ class ExpressionValues:
         text = self.text_of(found)
         if spec == "" or not isinstance(spec, str) or len(spec) > 4 or not isinstance(found, str | int):
             return text if spec == "" else UNKNOWN
-        try:
-            return format(found, spec)
-        except (TypeError, ValueError):
-            return UNKNOWN
+        return attempt(format, found, spec)
 
     def _percent(self, text: str | bytes, args: PyValue) -> PyValue:
         given = args if isinstance(args, tuple) else (args,)
@@ -169,10 +164,7 @@ class ExpressionValues:
             return UNKNOWN
         if len(text) > MAX_TEXT or "%(" in text or is_wide_format(text) or not self.run.is_plain(shown):
             return UNKNOWN
-        try:
-            return text % shown
-        except (TypeError, ValueError, OverflowError):
-            raise error("TypeError", "format") from None
+        return attempt(operator.mod, text, shown)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> PyValue:
         decisive = isinstance(node.op, ast.Or)
@@ -205,8 +197,6 @@ class ExpressionValues:
         """What an operator between two values gives."""
         if isinstance(op, ast.Mod) and isinstance(left, str | bytes):
             return self._percent(left, right)
-        if isinstance(left, Instance | UnknownValue | Native) or isinstance(right, Instance | UnknownValue | Native):
-            return UNKNOWN
         if not isinstance(left, PLAIN) or not isinstance(right, PLAIN):
             return UNKNOWN
         numbers = _small_numbers(left, right)
@@ -215,9 +205,7 @@ class ExpressionValues:
         if isinstance(op, ast.Mult) and not numbers:
             return self._repeated(left, right)
         compute = _OPERATORS.get(type(op))
-        if compute is None:
-            return UNKNOWN
-        return attempt(compute, left, right)
+        return UNKNOWN if compute is None else attempt(compute, left, right)
 
     def _repeated(self, left: PyValue, right: PyValue) -> PyValue:
         count, what = (left, right) if isinstance(left, int) else (right, left)
@@ -451,11 +439,10 @@ class ExpressionValues:
         part = node.slice
         if isinstance(part, ast.Slice):
             return self._sliced(owner, part)
+        key = self.value(part)
         if self.run.reading is not None:
-            key = self.value(node.slice)
             self.run.reading.node = node
-            return self.run.attributes.item(owner, key)
-        return self.run.attributes.item(owner, self.value(node.slice))
+        return self.run.attributes.item(owner, key)
 
     def _sliced(self, owner: PyValue, node: ast.Slice) -> PyValue:
         limits = [self.value(part) if part is not None else None for part in (node.lower, node.upper, node.step)]
@@ -498,23 +485,9 @@ def is_builtin(name: str) -> bool:
     return hasattr(builtins, name) or name in ("WindowsError", "__builtins__")
 
 
-def _methods(kind: PyValue) -> set[str]:
-    order = kind.order() if isinstance(kind, CodeClass) else ()
-    return {name for one in order if isinstance(one, CodeClass) for name in one.names}
-
-
 def _small_numbers(*values: PyValue) -> bool:
     return all(isinstance(value, int | float) and abs(value) < 1 << 80 for value in values)
 
 
 def _is_power(value: PyValue) -> bool:
     return isinstance(value, int) and 0 <= value <= MAX_POWER
-
-
-def _gives_value(node: ast.AST, name: str) -> bool:
-    if isinstance(node, ast.Name):
-        return node.id == name and isinstance(node.ctx, ast.Store)
-    if isinstance(node, ast.alias):
-        return (node.asname or node.name.partition(".")[0]) == name
-    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.ExceptHandler
-    return isinstance(node, kinds) and node.name == name

@@ -122,10 +122,10 @@ class Importer:
             return self.used(module.names, name)
         if self.run.reading is not None and self._file_of(f"{origin}.{name}", module):
             return self.import_module(f"{origin}.{name}")
-        if self.run.reading is not None:
-            return module.names[name] if name in module.names else ImportedName(module, name)
         if name in module.names:
             return module.names[name]
+        if self.run.reading is not None:
+            return ImportedName(module, name)
         found = self._if_it_has(module, name)  # Python asks it before it looks for a submodule
         if found is not None:
             return found
@@ -140,12 +140,13 @@ class Importer:
 
     def _name_while_reading(self, module: CodeModule, name: str) -> PyValue:
         """A name of a module, in a file that is read; one that is not there may come from anywhere."""
-        if module.waiting and self.run.machine.files.module(f"{module.name}.{name}"):
-            return self.run.importer.import_module(f"{module.name}.{name}")
+        full = f"{module.name}.{name}"
+        if module.waiting and self.run.machine.files.module(full):
+            return self.import_module(full)
         if name not in module.names and self.run.reading is not None:
             self.run.reading.wake(module)
-        if name not in module.names and self.run.machine.files.module(f"{module.name}.{name}"):
-            return self.run.importer.import_module(f"{module.name}.{name}")
+        if name not in module.names and self.run.machine.files.module(full):
+            return self.import_module(full)
         return self.used(module.names, name)
 
     def used(self, names: dict[str, PyValue], name: str) -> PyValue:
@@ -377,18 +378,15 @@ class Importer:
         others = [one for one in self.run.ran if one.endswith(".pyd")]
         self.run.ran[path] = None
         failure = self.run.machine.load_module(path)
-        broken = failure is not None or not has_entry(self.run.machine.view, path)
-        if broken and any(map(self._is_of_mypyc, others)):
-            raise Undecided("modules of mypyc may have been imported by one another")
         last = name.rpartition(".")[2]
-        if failure is not None:
-            made = Instance(Native("ImportError"), {"args": (f"DLL load failed while importing {last}",), "name": last})
-            made.failure = LoadFault("extension", path, failure)
-            raise Thrown(made)
-        if not has_entry(self.run.machine.view, path):
+        if failure is not None or not has_entry(self.run.machine.view, path):
+            if any(map(self._is_of_mypyc, others)):
+                raise Undecided("modules of mypyc may have been imported by one another")
             text = without_entry(last, self.run.machine.profile.python)
+            if failure is not None:
+                text = f"DLL load failed while importing {last}"
             made = Instance(Native("ImportError"), {"args": (text,), "name": last})
-            made.failure = LoadFault("entry", path, None)
+            made.failure = LoadFault("entry" if failure is None else "extension", path, failure)
             raise Thrown(made)
         found = self._import_source_of(name, path)
         return self._compiled_module(name, path) if found is UNKNOWN else found
@@ -396,9 +394,8 @@ class Importer:
     def _compiled_module(self, name: str, path: str) -> CodeModule:
         """A compiled module, with what is known about its names; it may have any other, too."""
         loading = loading_of(self.run.machine.view)
-        known: dict[str, PyValue] = {}
-        if loading is not None:
-            known.update({key: value for module, key, value in loading.values if module == name})
+        values = loading.values if loading is not None else ()
+        known: dict[str, PyValue] = {key: value for module, key, value in values if module == name}
         known |= {"__name__": name, "__file__": windows_path(path), "<star>": [""]}
         self.run.modules[name] = CodeModule(name, path, known)
         return self.run.modules[name]
@@ -468,7 +465,11 @@ class Importer:
             for event in startup.events:
                 load_event(startup, machine.process, event)
             return Native(name)
-        if not self.run.deep and path.endswith(".py") and not self._leads_on(path):
+        if (
+            not self.run.deep
+            and path.endswith(".py")
+            and not any(word in python_source(machine.view, path) for word in LEADING_ON)
+        ):
             machine.others.setdefault(path, "add_dll_directory")
             return Native(name)
         inside, budget = self._inside, self.run.budget
@@ -484,11 +485,6 @@ class Importer:
         finally:
             self._inside, self.run.budget = inside, budget
         return Native(name)
-
-    def _leads_on(self, path: str) -> bool:
-        """Whether a file loads DLLs, or imports modules whose names cannot be read."""
-        source = python_source(self.run.machine.view, path)
-        return any(word in source for word in LEADING_ON)
 
     def _knows_all(self) -> bool:
         """Whether everything that is installed is known."""

@@ -171,9 +171,7 @@ def _add_folder(call: Call) -> PyValue:
     """``os.add_dll_directory``."""
     if call.run.reading is not None:
         return call.run.reading.add_folder(call.get(0, "path"))
-    text = call.text(0, "path")
-    if not isinstance(text, str):
-        raise Undecided("a folder that is added is not known")
+    text = call.known(0, "path", "a folder that is added is not known")
     return Managed("folder", call.run.machine.add_folder(text))
 
 
@@ -203,7 +201,6 @@ OF_UNKNOWN: dict[str, LibraryFunction] = {
 LOADS: dict[str, LibraryFunction] = {
     **{f"ctypes.{name}": _load for name in CLASSES},
     **{f"{owner}.LoadLibrary": _load_library for owner in _LISTS},
-    "ctypes.LibraryLoader": lambda call: UNKNOWN,
     "ctypes.WinError": _win_error,
     "ctypes.GetLastError": _last_error,
     "ctypes.get_last_error": _last_error,
@@ -299,9 +296,7 @@ _ABOVE = "../" * (SITE_PACKAGES.count("/") + 1)
 
 def _distribution(call: Call) -> Instance:
     """The distribution that code asks about; PackageNotFoundError where it is certain that there is none."""
-    asked, machine = call.get(0), call.run.machine
-    if not isinstance(asked, str):
-        raise Undecided("which distribution the code asks about is not known")
+    asked, machine = call.known(0, "", "which distribution the code asks about is not known"), call.run.machine
     name, view = canonical(asked), machine.view
     beside = view.beside
     if beside is not None and name in beside and name not in beside.absent:
@@ -348,9 +343,7 @@ METADATA: dict[str, LibraryFunction] = {
 
 def _import_by_call(call: Call) -> PyValue:
     """``importlib.import_module``."""
-    wanted = call.get(0, "name")
-    if not isinstance(wanted, str):
-        raise Undecided("a computed module is imported")
+    wanted = call.known(0, "name", "a computed module is imported")
     if wanted.startswith("."):
         package = call.get(1, "package", None)
         if not isinstance(package, str):
@@ -363,8 +356,8 @@ def _import_by_call(call: Call) -> PyValue:
 
 def _import_by_name(call: Call) -> PyValue:
     """``__import__``."""
-    wanted = call.get(0, "name")
-    if not isinstance(wanted, str) or call.get(4, "level", 0) != 0:
+    wanted = call.known(0, "name", "a computed module is imported")
+    if call.get(4, "level", 0) != 0:
         raise Undecided("a computed module is imported")
     found = call.run.importer.import_module(wanted)
     top = wanted.partition(".")[0]

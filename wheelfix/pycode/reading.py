@@ -7,7 +7,6 @@ Then the functions are followed that nothing has called, with unknown arguments.
 from __future__ import annotations
 
 import ast
-import ntpath
 from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import regex
@@ -46,7 +45,6 @@ from wheelfix.pycode.sourcecode import (
     spelled,
 )
 from wheelfix.pycode.windows import (
-    FIRST_FOLDER,
     ROOT,
     ViewFiles,
     WindowsMachine,
@@ -274,7 +272,7 @@ class CodeReading:
         """Note a load of a DLL; ``flags`` is None where Python chooses them."""
         spelling = called(self.node) if isinstance(self.node, ast.Call) else ""
         function = spelling if spelling in _SPELLINGS and function == "CDLL" else function
-        text = self._from_folder(_text(value))
+        text = _text(value)
         if text is None:
             return UNKNOWN  # the process itself
         if not isinstance(text, str) or _is_relative(text):
@@ -321,12 +319,6 @@ class CodeReading:
         found = files.finds(name)
         loaded = {item.target.rpartition("/")[2].lower() for item in self.loads}
         return path if found else None if found is False and path.lower() not in loaded else ""
-
-    def _from_folder(self, text: PyValue) -> PyValue:
-        """A relative path, from the current folder if the code has set it."""
-        if isinstance(text, str) and _is_relative(text) and self.run.machine.folder != FIRST_FOLDER:
-            return ntpath.join(self.run.machine.folder, text)
-        return text
 
     def path_folders(self) -> Iterator[str]:
         """The folders of the view that are on PATH by now, as far as that is known."""

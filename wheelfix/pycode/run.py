@@ -439,6 +439,13 @@ class Call(NamedTuple):
         """The same; a path by its text."""
         return path_text(self.get(at, word, default))
 
+    def known(self, at: int, word: str, reason: str) -> str:
+        """A text or path, without which nothing is known of what the code does next."""
+        found = self.text(at, word)
+        if not isinstance(found, str):
+            raise Undecided(reason)
+        return found
+
     def texts(self) -> list[str] | None:
         """All arguments as texts; None if one of them is not known, TypeError if it is None."""
         found = list(map(path_text, self.args))

@@ -407,6 +407,22 @@ def statements_in(node: ast.AST) -> Iterator[ast.AST]:
             pending += getattr(one, block, ())
 
 
+def assigned(node: ast.AST) -> tuple[str, ...]:
+    """The names that a statement, or one inside of it, gives a value to; its tree is walked once."""
+    known: tuple[str, ...] | None = getattr(node, "assigned", None)
+    if known is None:
+        names = []
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+                names.append(inner.id)
+            elif isinstance(inner, ast.alias):
+                names.append((inner.asname or inner.name).partition(".")[0])
+            elif isinstance(name := getattr(inner, "name", None), str):
+                names.append(name)
+        known = node.assigned = tuple(dict.fromkeys(names))  # type: ignore[attr-defined]
+    return known
+
+
 def called(node: ast.Call) -> str:
     """The last part of the name of what is called."""
     if isinstance(node.func, ast.Attribute):

@@ -35,7 +35,7 @@ from wheelfix.pycode.run import (
     is_kind,
     of_class,
 )
-from wheelfix.pycode.sourcecode import LISTS, LOADING, any_of, never_holds
+from wheelfix.pycode.sourcecode import LISTS, LOADING, any_of, assigned, never_holds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -93,7 +93,7 @@ class Statements:
         elif isinstance(target, ast.Tuple | ast.List):
             self._unpack(target.elts, value)
         elif isinstance(target, ast.Attribute):
-            self._set_attribute(self.run.expressions.value(target.value), target.attr, value)
+            self.set_attribute(self.run.expressions.value(target.value), target.attr, value)
         elif isinstance(target, ast.Subscript):
             self._set_item(target, value)
 
@@ -113,7 +113,8 @@ class Statements:
         for target, item in zip(targets, items, strict=False):
             self.assign(target.value if isinstance(target, ast.Starred) else target, item)
 
-    def _set_attribute(self, owner: PyValue, name: str, value: PyValue) -> None:
+    def set_attribute(self, owner: PyValue, name: str, value: PyValue) -> None:
+        """``owner.name = value``."""
         mark = of_class(owner.kind, name) if isinstance(owner, Instance) else None
         if isinstance(mark, MarkedFunction) and "setter" in mark.kept:
             self.run.calls.call(mark.kept["setter"], [owner, value], {})
@@ -231,13 +232,10 @@ class Statements:
         """Carry out a simple statement; an exception remembers where it was raised first."""
         try:
             return self._simple(node)
-        except Thrown as thrown:
-            if not thrown.error.place[0]:
-                thrown.error.place = (self.run.environment.file, node.lineno)
-            raise
-        except (Undecided, OutOfSteps) as undecided:
-            if not undecided.place[0]:
-                undecided.place = (self.run.environment.file, node.lineno)
+        except (Thrown, Undecided, OutOfSteps) as raised:
+            placed = raised.error if isinstance(raised, Thrown) else raised
+            if not placed.place[0]:
+                placed.place = (self.run.environment.file, node.lineno)
             raise
 
     def _simple(self, node: ast.stmt) -> int:
@@ -328,22 +326,6 @@ class Statements:
         made: PyValue = self.run.calls.make_class(node.name, bases, names, words)
         made.maker = maker if isinstance(maker, CodeClass) else None
         self.run.bind(node.name, self._decorated(node.decorator_list, made))
-
-
-def assigned(node: ast.AST) -> tuple[str, ...]:
-    """The names that a statement, or one inside of it, gives a value to; its tree is walked once."""
-    known: tuple[str, ...] | None = getattr(node, "assigned", None)
-    if known is None:
-        names = []
-        for inner in ast.walk(node):
-            if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
-                names.append(inner.id)
-            elif isinstance(inner, ast.alias):
-                names.append((inner.asname or inner.name).partition(".")[0])
-            elif isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                names.append(inner.name)
-        known = node.assigned = tuple(dict.fromkeys(names))  # type: ignore[attr-defined]
-    return known
 
 
 def _yielded(node: ast.stmt) -> ast.Yield | ast.YieldFrom | None:
