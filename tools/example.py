@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tools.forge import forge_dll
-from wheelfix.base.values import dataclass, field
+from wheelfix.base.values import field, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,7 +54,7 @@ if sys.platform == "win32":
 C_RUNTIME = {"VCRUNTIME140.dll": ["memcpy"], "api-ms-win-crt-heap-l1-1-0.dll": ["malloc"], "KERNEL32.dll": ["Sleep"]}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExampleBuild:
     """One broken build: the wheel's own DLLs, and the vendors' folders that have what is missing."""
 

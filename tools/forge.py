@@ -11,14 +11,14 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from wheelfix.base.values import dataclass, field
+from wheelfix.base.values import dataclass, field, frozen
 from wheelfix.model import Machine, Symbol
 
 Export: TypeAlias = "Symbol | tuple[str, int]"
 """A name, an ordinal without a name, or a name with a fixed ordinal."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExportTable:
     """Names and ordinals, settled."""
 
@@ -53,7 +53,7 @@ class ExportTable:
         return bool(self.ordinals)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MachineFormat:
     """What differs between machine types."""
 
@@ -263,7 +263,7 @@ def _pairs(wanted: Wanted) -> list[tuple[str, tuple[Symbol, ...]]]:
     return [(dll, tuple(symbols)) for dll, symbols in items]
 
 
-@dataclass(slots=True)
+@dataclass
 class _SectionBuilder:
     name: str
     flags: int
@@ -271,7 +271,7 @@ class _SectionBuilder:
     data: bytearray = field(default_factory=bytearray)
 
 
-@dataclass(slots=True)
+@dataclass
 class _ImageBuilder:
     """Sections under construction; the last one is open, and its addresses are known while it grows."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import pickle
 from typing import get_type_hints
 
@@ -36,7 +37,7 @@ class Nothing:
     """No field at all."""
 
 
-@dataclass(slots=True)
+@dataclass
 class Tally:
     """Something that changes."""
 
@@ -44,7 +45,7 @@ class Tally:
     secret: str = field(default="", repr=False)
 
 
-@dataclass(slots=True)
+@dataclass
 class Basket:
     """Something that makes its own content, and counts it."""
 
@@ -58,7 +59,7 @@ class Basket:
 
 @dataclass
 class Open:
-    """Without slots, as the standard ones are."""
+    """Something with a name."""
 
     name: str
     size: int = 3
@@ -72,7 +73,7 @@ def test_defaults_are_made_anew():
 
 
 def test_somebody_may_wrap_the_making():
-    @dataclass(slots=True)
+    @dataclass
     class Wrapped:
         name: str
 
@@ -152,15 +153,22 @@ def test_frozen_means_frozen(name):
     assert point == Deep(1, 2)
 
 
-def test_frozen_without_slots():
-    @dataclass(frozen=True)
+def test_a_value_may_keep_what_it_computed():
+    @frozen
     class Label:
         text: str = "a"
 
+        @functools.cached_property
+        def shout(self) -> str:
+            return self.text.upper()
+
     label = Label("b")
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        label.text = "c"  # type: ignore[misc]
-    assert (label.text, Label().text, copy.copy(label)) == ("b", "a", label)
+    assert (label.shout, vars(label), label == Label("b"), copy.copy(label)) == (
+        "B",
+        {"text": "b", "shout": "B"},
+        True,
+        label,
+    )
 
 
 def test_a_finding_cannot_be_changed():

@@ -22,7 +22,7 @@ from tests.support.wheels import ALONE, build_wheel
 from tools.example import kepler_cu117, wheel_files, write_roots
 from tools.forge import forge_dll
 from wheelfix.base.options import RootOptions, ScanOptions
-from wheelfix.base.values import dataclass, field
+from wheelfix.base.values import field, frozen
 from wheelfix.cli.main import main
 from wheelfix.model import Machine
 from wheelfix.rules import registry
@@ -41,7 +41,7 @@ def has(name: str, **more: object) -> bytes:
     return forge_dll(name, exports=["f"], **more)  # type: ignore[arg-type]
 
 
-@dataclass(frozen=True)
+@frozen
 class Case:
     """A wheel with a finding, and what the placeholders of its hint stand for."""
 

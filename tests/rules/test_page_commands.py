@@ -18,7 +18,7 @@ from tests.rules.test_hint_commands import CASES, PYD, Case, has, made, needs
 from tests.support.environments import install, lay
 from tests.support.wheels import build_wheel
 from wheelfix.base.options import RootOptions, ScanOptions
-from wheelfix.base.values import dataclass, replace
+from wheelfix.base.values import frozen, replace
 from wheelfix.cli.main import main
 from wheelfix.rules import registry
 
@@ -37,7 +37,7 @@ def commands(page: Path) -> list[str]:
     return list(dict.fromkeys([*inline, *lines]))
 
 
-@dataclass(frozen=True)
+@frozen
 class Run:
     """A case in which a command of wheelfix is run, and what has to come of it."""
 

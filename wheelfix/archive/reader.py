@@ -62,7 +62,7 @@ _METHOD_NAMES = {1: "shrink", 6: "implode", 9: "deflate64", 12: "bzip2", 14: "lz
 _SPAN = operator.attrgetter("header_offset", "name", "csize")
 
 
-@dataclass(slots=True)
+@dataclass
 class Inspection:
     """The faults found so far, and the members that must not be read because of them."""
 

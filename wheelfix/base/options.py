@@ -20,8 +20,6 @@ def all_cores() -> int:
 class Lenient:
     """Options that take one text or path where several may be given, and a text for a path, as callers write them."""
 
-    __slots__ = ()
-
     def __post_init__(self) -> None:
         """Make tuples and paths of what was given; TypeError, by the name of the field, for what cannot be meant."""
         for name, kind in type(self).__annotations__.items():

@@ -175,8 +175,8 @@ class Checker:
         """Return the entries under ``key`` as values of a class, whose fields say what an entry must and may have."""
         fields = vars(kind)["_values"]
         words = {_IN_TABLES.get(name, name): name for name in fields}
-        required = [word for word, name in words.items() if fields[name].default is ... and not fields[name].factory]
-        makers = {name: self._maker(field.kind) for name, field in fields.items()}
+        required = [word for word, name in words.items() if fields[name] is ...]
+        makers = {name: self._maker(annotation) for name, annotation in kind.__annotations__.items()}
         found = []
         for row in self.rows(self.tree, key, required, words, sourced=sourced):
             named = [(words[word], value) for word, value in row.items() if word in words]

@@ -125,7 +125,7 @@ class TargetList:
         return next((fact for pattern, fact in self.patterns if fnmatchcase(key, pattern)), None)
 
 
-@dataclass(slots=True)
+@dataclass
 class _ListSection:
     """A section while it is read."""
 

@@ -406,7 +406,7 @@ SYMBOLS_PER_LOOKUP = 50
 """Symbols that take as long to bind as it takes to look up one import."""
 
 
-@dataclass(slots=True)
+@dataclass
 class _Attempt:
     """One call of LoadLibrary: what it mapped so far and the first fault it met."""
 

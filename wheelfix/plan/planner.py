@@ -152,7 +152,7 @@ def in_site_packages(folder: str) -> str:
     return f"{SITE_PACKAGES}/{inside}"
 
 
-@dataclass(slots=True)
+@dataclass
 class Planner:
     """Drops, includes, then answers needs from the roots in rounds, until nothing changes."""
 

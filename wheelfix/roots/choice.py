@@ -516,7 +516,7 @@ def _warnings(need: DllRequest, ranking: Ranking) -> list[str]:
     return warnings
 
 
-@dataclass(slots=True)
+@dataclass
 class _Offer:
     """What one release has of the needed DLLs, in roots of one standing."""
 

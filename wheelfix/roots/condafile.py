@@ -17,7 +17,7 @@ from wheelfix.archive.directory import too_much
 from wheelfix.archive.reader import Archive
 from wheelfix.base.options import Limits
 from wheelfix.base.parsing import parse_json
-from wheelfix.base.values import dataclass, field
+from wheelfix.base.values import field, frozen
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.model import ByteSource, fold
 from wheelfix.streams.codec import INSTALL, zstd_errors, zstd_reader
@@ -40,7 +40,7 @@ _TAR_RECORD = 10240
 _CHUNK = 1 << 20
 
 
-@dataclass(frozen=True)
+@frozen
 class CondaPackage:
     """What a package file holds for us."""
 

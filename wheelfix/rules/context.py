@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, TypeAlias
 
-from wheelfix.base.values import dataclass, field, grouped
+from wheelfix.base.values import field, frozen, grouped
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.cuda import (
     Release,
@@ -62,9 +62,9 @@ def not_known(path: str) -> None:
     return
 
 
-@dataclass(frozen=True)
+@frozen
 class Subject:
-    """One scanned thing; not slotted, because what rules share is computed once and kept."""
+    """One scanned thing; what rules share is computed once and kept."""
 
     view: FileView
     profile: Profile

@@ -79,7 +79,7 @@ class Packed:
         )
 
 
-@dataclass(slots=True)
+@dataclass
 class Position:
     """A place in the stream from which inflating can go on."""
 

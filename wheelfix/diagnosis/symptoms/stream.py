@@ -45,7 +45,7 @@ class Line:
     """Whether a trigger is in it; the others are context of those that have one."""
 
 
-@dataclass(slots=True)
+@dataclass
 class TextProgress:
     """How far reading has come; filled while the lines are read."""
 

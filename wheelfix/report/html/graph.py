@@ -51,7 +51,7 @@ Numbers: TypeAlias = "list[list[int]]"
 """Nodes by layer, or next to each node."""
 
 
-@dataclass(slots=True)
+@dataclass
 class Node:
     """A DLL in the wheel, or one that is wanted from outside."""
 
