@@ -382,6 +382,42 @@ def test_a_program_for_a_32_bit_python_is_asked_for_in_32_bits():
     assert diagnose(text).remedies[0].command == "winget install --id VideoLAN.VLC --exact --architecture x86"
 
 
+def test_a_command_is_for_the_python_that_the_program_brings():
+    file = r"C:\ComfyUI\python_embeded\Lib\site-packages\onnxruntime\capi\onnxruntime_providers_cuda.dll"
+    text = f'FAIL : LoadLibrary failed with error 126 "" when trying to load "{file}"'
+    (step,) = (step for step in diagnose(text).remedies if "pip install" in step.command)
+    assert step.command.startswith(r'"C:\ComfyUI\python_embeded\python.exe" -m pip install ')
+    assert step.why.endswith("; in PowerShell with & before it")
+
+
+def test_pip_over_conda_has_a_condition_and_conda_is_not_for_a_virtual_environment():
+    error = "AssertionError: Torch not compiled with CUDA enabled"
+    conda, plain = (
+        diagnose(traceback(error, frame(rf"C:\{root}\Lib\site-packages\torch\cuda.py", "raise"))).remedies[0]
+        for root in (r"anaconda3\envs\open", "py")
+    )
+    assert conda.command == plain.command
+    assert conda.when.startswith("conda list shows it as a package of pypi")
+    assert not plain.when
+    crash = "OSError: [WinError 1114] A dynamic link library (DLL) initialization routine failed."
+    steps = diagnose(traceback(crash, frame(r"C:\x\.venv\Lib\site-packages\torch\a.py", "load()"))).remedies
+    assert not [step for step in steps if step.command.startswith("conda ")]
+
+
+@pytest.mark.parametrize(
+    ("shown", "asked"), [("Python 3.10.4\n", "3.9"), ("", "3.12"), ("Python 3.13.1\n", "3.12"), ("Python 3.6\n", "3.8")]
+)
+def test_wheels_are_looked_for_below_the_python_of_the_text(shown, asked):
+    text = f"{shown}error: Microsoft Visual C++ 14.0 is required.\nERROR: Failed building wheel for simpleaudio"
+    assert f"--python-version {asked} simpleaudio" in diagnose(text).remedies[0].command
+
+
+def test_newer_releases_alone_ask_for_an_older_python():
+    text = "ERROR: No matching distribution found for torch==1.13.1\n(from versions: {})"
+    assert "use an older Python" in said(diagnose(text.format("2.0.0, 2.0.1")))
+    assert "use an older Python" not in said(diagnose(text.format("1.12.0, 2.0.0")))
+
+
 def test_who_says_that_python_is_32_bit_is_not_asked():
     first = diagnose(f"Python 3.7.4 32-bit\n{WRONG_IMAGE}").remedies[0]
     assert first.title.startswith("Use a 64-bit Python")

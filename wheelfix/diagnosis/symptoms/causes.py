@@ -226,7 +226,9 @@ def _message_cause(symptom: Symptom, message: Message) -> Cause:
     step = fill_remedy(Remedy(message.fix, message.command, message.why, when=message.when), words)
     if step and step.command.endswith(f" {symptom.details.get('building', '')}"):
         step = replace(step, title=_NO_BUILD, command=words["ask_wheel"], why=_HAS_WHEEL)  # it is what cannot be built
-    steps = (replace(step, rank=1),) if step else (Remedy(message.fix, "", message.why, rank=1),)
+    steps = (
+        (replace(_of_environment(step, symptom), rank=1),) if step else (Remedy(message.fix, "", message.why, rank=1),)
+    )
     known = fill(message.known, words)
     if message.build:
         known = f"{_OF_A_BUILD} {known}"
@@ -260,12 +262,23 @@ def _cause(symptom: Symptom, rule: CauseRule, missing: tuple[str, ...]) -> Cause
         fill(template.what_is_known, words),
         missing,
         confidence,
-        # What is known to hold is no condition.
-        tuple(
-            replace(step, rank=rank, when="" if in_conda and "conda" in step.needs else step.when)
-            for rank, step in enumerate(kept, start=1)
-        ),
+        tuple(replace(_of_environment(step, symptom), rank=rank) for rank, step in enumerate(kept, start=1)),
     )
+
+
+def _of_environment(step: Remedy, symptom: Symptom) -> Remedy:
+    """Fit a remedy to the environment: what is known to hold is no condition, and pip does not mend what conda made."""
+    environment = symptom.details.get("environment", "")
+    if environment == "conda" and "conda" in step.needs:
+        return replace(step, when="")
+    by_pip = " pip install " in step.command or "--index-url" in step.title
+    if environment == "conda" and by_pip and not step.when:
+        return replace(
+            step, when="conda list shows it as a package of pypi: pip over conda's packages mixes two builds"
+        )
+    if environment == "venv" and step.command.startswith("conda "):
+        return replace(step, command="", when="")
+    return step
 
 
 def _may_help(step: Remedy, symptom: Symptom) -> bool:

@@ -376,6 +376,7 @@ def words_for(symptom: Symptom, missing: tuple[str, ...], *, candidates: bool = 
         "program": symptom.details.get("program", ""),
         "tags": _tags(symptom.excerpt),
         "script": "script.py",
+        "interpreter": symptom.details.get("interpreter", ""),
     }
 
 
@@ -490,6 +491,21 @@ _LONGEST_NAME = 120
 _LOOKED = "The text says that the file is there: then one of its own DLLs is not found, or the program looks elsewhere."
 
 
+def _numbers(version: str) -> list[int]:
+    return [whole_number(one) or 0 for one in re.findall(r"\d{1,9}", version)]
+
+
+def _offered(details: Mapping[str, str]) -> str:
+    """What the index has for this Python, where that is not the version that was asked for."""
+    if "offered" not in details:
+        return ""
+    asked = _numbers(details.get("building", "").partition("==")[2])
+    reason = "ask for one of these"
+    if asked and asked < min(map(_numbers, details["offered"].split(","))):
+        reason += ", or use an older Python: for this one it has newer releases alone"
+    return f" The index offers {details['offered']}: {reason}."
+
+
 def _otherwise(details: Mapping[str, str]) -> str:
     """Which other Python may have a wheel."""
     return "use the usual 64-bit Python (AMD64)" if "bitness" in details else "try 3.11, 3.10 or 3.13"
@@ -528,7 +544,7 @@ def _package_words(symptom: Symptom) -> dict[str, str]:
         "module_origin": f"; it is the copy of {package}" if package and symptom.kind == "faulting-module" else "",
         "collect": _collect(symptom),
         "building": details.get("building", "the package"),
-        "offered": f" The index offers {details['offered']}: ask for one of these." if "offered" in details else "",
+        "offered": _offered(details),
         "this_python": _this_python(details),
         "ask_wheel": _ask_wheel(details),
         "bitness": _FEW_WHEELS.format(details["bitness"]) if "bitness" in details else "",
@@ -590,7 +606,9 @@ def _ask_wheel(details: Mapping[str, str]) -> str:
     """The command that finds out whether there is a wheel for another Python."""
     requirement = details.get("building", "")
     platform = " --platform win_amd64" if details.get("bitness") == "32-bit" else ""
-    python = details.get("wheel_python", "3.12")
+    # What has no wheel for a Python most often has one for those before it.
+    minor = whole_number(details.get("python", "")) or 13
+    python = details.get("wheel_python", f"3.{max(minor - 1, 8)}")
     command = f"python -m pip download --no-deps --only-binary=:all:{platform} --python-version {python}"
     build = TorchBuild.parse(requirement.partition("==")[2]) if "+" in requirement else None
     return f"{command} {quoted(requirement)}{build.index_option if build else ''}" if requirement else ""
@@ -781,6 +799,8 @@ def fill_remedy(step: Remedy, words: Mapping[str, str]) -> Remedy | None:
     elif empty:
         return None
     command = fill(step.command, words)
+    if words["interpreter"] and command.startswith("python "):
+        command = f'"{words["interpreter"]}\\python.exe" {command.partition(" ")[2]}'
     why = fill(step.why, words) + _in_powershell(command)
     filled = replace(step, title=fill(step.title, words), command=command, why=why)
     return filled if filled.command or filled.why else None
@@ -792,6 +812,8 @@ _SETTING = re.compile(r"set (\w+)=(.*)")
 def _in_powershell(command: str) -> str:
     """How to set the same variable in PowerShell, whose ``set`` is another command that silently does nothing here."""
     found = _SETTING.fullmatch(command)
+    if command.startswith('"'):
+        return "; in PowerShell with & before it"
     return f"; in PowerShell: $env:{found[1]} = '{found[2]}'" if found else ""
 
 

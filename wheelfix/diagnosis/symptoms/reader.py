@@ -199,6 +199,7 @@ _POSIX = re.compile(
 """What only other systems print: their libraries and folders."""
 _INSIDE_BUNDLE = re.compile(r"([A-Za-z_]\w{1,80})[\\/]")
 _USER_SITE = re.compile(r"\\AppData\\Roaming\\Python\\", re.IGNORECASE)
+_VENV = re.compile(r"[\\/]\.?v?env$", re.IGNORECASE)
 _CONDA = re.compile(r"conda|miniforge|mambaforge|micromamba|[\\/]envs[\\/]", re.IGNORECASE)
 _WARNS = re.compile(
     r"\b[A-Z]\w*Warning: |^\s*Warning: |\bWARN(?:ING)?\b(?!: (?:Retrying|pip is configured))"
@@ -604,7 +605,8 @@ class _Notes:
             others = {*map(environment_prefix, near)} - {"", environment_prefix(package_file)}
             details |= {"user_site": environment_prefix(package_file), "prefix": others.pop()} if others else {}
         if own or "prefix" in details:
-            details["environment"] = "conda" if _CONDA.search(own or details["prefix"]) else ""
+            prefix = own or details["prefix"]
+            details["environment"] = "conda" if _CONDA.search(prefix) else "venv" if _VENV.search(prefix) else ""
         if symptom.raised and (place := self._place(number)):
             details["place"] = place
         symptom = replace(symptom, line=number, package=symptom.package or package, details=details)
