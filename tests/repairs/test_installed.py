@@ -219,10 +219,11 @@ def added(path: object, sha256: object = HASH) -> dict[str, Any]:
 
 
 CHANGES: dict[str, dict[str, Any]] = {
-    # Other names that lead elsewhere are in tests/archive/test_names.py.
+    # Other names that lead elsewhere are in tests/archive/test_names.py; a stream shows that they are asked about.
     "up-and-out": added("../precious"),
     "up-and-down": added(f"{SITE}/pkg/../other/o.dll"),
     "backslashes": added("Lib\\site-packages\\pkg\\lib\\b.dll"),
+    "stream": added(f"{SITE}/pkg/lib/b.dll:x.dll"),
     "bidi": added(f"{SITE}/pkg/lib/\u202eb.dll"),
     "of-another-package": added(f"{SITE}/other/o.dll"),
     "of-another-distribution-in-the-same-folder": added(f"{SITE}/pkg/Theirs.dll"),
