@@ -591,8 +591,8 @@ class PythonLibrary:
         if name == "os.environ":
             if not isinstance(key, str):
                 return UNKNOWN
-            found = self.run.machine.variable(key)
-            if found is None and self.run.reading is not None and self.run.reading.later:
+            found, reading = self.run.machine.variable(key), self.run.reading
+            if found is None and reading is not None and (reading.later or not reading.is_caught("KeyError")):
                 return UNKNOWN  # with the variable set, the code gets here
             if found is None:
                 raise error("KeyError", key)
