@@ -9,7 +9,6 @@ from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import parse_json, regex
-from wheelfix.model import Machine
 from wheelfix.pycode.budget import LINEAR_CODECS, MAX_ITEMS, MAX_MATCHING, MAX_TEXT, MAX_TURNS, matching_work
 from wheelfix.pycode.run import (
     PLAIN_CONTAINERS,
@@ -478,8 +477,7 @@ BUILTINS: dict[str, LibraryFunction] = {
 }
 
 
-_MACHINES = {Machine.X86: "x86", Machine.ARM64: "ARM64"}
-_PLATFORMS = {Machine.X86: "win32", Machine.ARM64: "win-arm64"}
+_PLATFORMS = {"x86": "win32", "ARM64": "win-arm64", "AMD64": "win-amd64"}
 
 
 def of_text(function: Callable[[Call, str], PyValue]) -> LibraryFunction:
@@ -562,10 +560,6 @@ def _which(call: Call, name: str) -> PyValue:
     return None
 
 
-def bits(run: PythonRun) -> int:
-    return 32 if run.machine.machine is Machine.X86 else 64
-
-
 def _open(call: Call, path: str) -> PyValue:
     return call.run.machine.open_file(path, call.get(1, "mode", "r"))
 
@@ -594,14 +588,14 @@ MACHINE: dict[str, LibraryFunction] = {
     "io.open": of_text(_open),
     "json.load": _json,
     "json.loads": _json,
-    "struct.calcsize": lambda call: bits(call.run) // 8 if call.get(0) in ("P", "N", "n") else UNKNOWN,
+    "struct.calcsize": lambda call: call.run.machine.bits // 8 if call.get(0) in ("P", "N", "n") else UNKNOWN,
     "platform.system": lambda call: "Windows",
-    "platform.machine": lambda call: _MACHINES.get(call.run.machine.machine, "AMD64"),
-    "platform.architecture": lambda call: (f"{bits(call.run)}bit", "WindowsPE"),
+    "platform.machine": lambda call: call.run.machine.processor,
+    "platform.architecture": lambda call: (f"{call.run.machine.bits}bit", "WindowsPE"),
     "platform.python_implementation": lambda call: "CPython",
     "platform.python_version": lambda call: "{}.{}.9".format(*call.run.machine.python),
     "platform.release": lambda call: "10",
-    "sysconfig.get_platform": lambda call: _PLATFORMS.get(call.run.machine.machine, "win-amd64"),
+    "sysconfig.get_platform": lambda call: _PLATFORMS[call.run.machine.processor],
     "sysconfig.get_path": lambda call: SITE if call.get(0) in ("platlib", "purelib") else UNKNOWN,
     "sysconfig.get_config_var": lambda call: (
         f"{HOME}\\AppData\\Roaming\\Python" if call.get(0) == "userbase" else UNKNOWN

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, MOD_NOT_FOUND
 from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name
-from wheelfix.model import Machine, canonical
+from wheelfix.model import canonical
 from wheelfix.pycode.budget import MAX_TEXT
 from wheelfix.pycode.builtintypes import (
     BUILTINS,
     MACHINE,
     OF_KNOWN,
     PATTERNS,
-    bits,
     dictionary,
     home_of,
     marking,
@@ -178,7 +177,7 @@ def _add_folder(call: Call) -> PyValue:
 def _size(call: Call) -> PyValue:
     kind = call.get(0)
     is_pointer = isinstance(kind, Native) and kind.name.rpartition(".")[2] in _POINTERS
-    return bits(call.run) // 8 if is_pointer else UNKNOWN
+    return call.run.machine.bits // 8 if is_pointer else UNKNOWN
 
 
 def _load_extended(call: Call) -> PyValue:
@@ -534,7 +533,7 @@ _CONSTANTS.update({f"os.path.{name}": _CONSTANTS[f"os.{name}"] for name in ("sep
 _OF_PYTHON: dict[str, Callable[[PythonRun], PyValue]] = {
     "sys.base_prefix": lambda run: run.machine.base,
     "sys.base_exec_prefix": lambda run: run.machine.base,
-    "sys.maxsize": lambda run: 2**31 - 1 if run.machine.machine is Machine.X86 else 2**63 - 1,
+    "sys.maxsize": lambda run: 2 ** (run.machine.bits - 1) - 1,
     "sys.version_info": lambda run: VersionInfo(*run.machine.python),
     "sys.hexversion": lambda run: (run.machine.python[0] << 24) + (run.machine.python[1] << 16) + 0x9F0,
     "sys.version": lambda run: "{}.{}.9 (main) [MSC v.1938 64 bit (AMD64)]".format(*run.machine.python),
@@ -592,8 +591,8 @@ class PythonLibrary:
         if name == "os.environ":
             if not isinstance(key, str):
                 return UNKNOWN
-            found = self.run.machine.variable(key)
-            if found is None and self.run.reading is not None and self.run.reading.later:
+            found, reading = self.run.machine.variable(key), self.run.reading
+            if found is None and reading is not None and (reading.later or not reading.is_caught("KeyError")):
                 return UNKNOWN  # with the variable set, the code gets here
             if found is None:
                 raise error("KeyError", key)

@@ -364,23 +364,6 @@ MAX_UNCLEAR = 10
 STEPS_FOR_PASSED = 6_000
 """For so many steps that are allowed one statement may be passed over, the same one again counted again, and ten in any
 case. Importing Kivy does so about twenty times, which ``try`` follows; NumPy would do so hundreds of times."""
-_OF_RUN = (
-    "steps",
-    "environment",
-    "depth",
-    "returned",
-    "handled",
-    "modules",
-    "ran",
-    "foreign",
-    "unclear",
-    "passed_over",
-)
-_OF_MACHINE = (
-    *("folder", "variables", "done", "others", "missed", "codes", "refused", "last_chain", "toolkits"),
-    *("asked", "asked_base", "own_absent"),
-)
-"""What a run and its machine have done so far."""
 
 
 class OutOfSteps(Exception):
@@ -575,19 +558,16 @@ class PythonRun:
     @contextlib.contextmanager
     def apart(self) -> Iterator[None]:
         """Take back at the end what code does within: the run and its machine are as before."""
-        owners = [(self, _OF_RUN), (self.machine, _OF_MACHINE)]
-        owners += [(self.budget, ("tokens",)), (self.budget_of_others, ("tokens",))]
-        before = [(owner, name, getattr(owner, name)) for owner, names in owners for name in names]
-        for owner, name, value in before:
-            setattr(owner, name, value.copy() if isinstance(value, dict | list | set) else value)
-        process, self.machine.process = self.machine.process, self.machine.process.fork()
+        before = [(vars(owner), {**vars(owner)}) for owner in (self, self.machine, self.budget, self.budget_of_others)]
+        for now, known in before:
+            now.update({name: value.copy() for name, value in known.items() if isinstance(value, dict | list | set)})
+        self.machine.process = self.machine.process.fork()
         try:
             with self.undone():
                 yield
         finally:
-            self.machine.process = process
-            for owner, name, value in before:
-                setattr(owner, name, value)
+            for now, known in before:
+                now.update(known)
 
     @contextlib.contextmanager
     def undone(self) -> Iterator[None]:

@@ -126,8 +126,6 @@ class ViewFiles:
         self.blind = blind
         """Whether files are not looked at: for what code would do if they were there."""
         self.profile = profile
-        self.machine = profile.machine
-        self.python = profile.python
         self.code_modules: dict[str, CodeModule] = {}
         """Modules of the package by name, with the names that reading one file after the other has found out."""
         self._variables: dict[str, bool] = {}
@@ -229,7 +227,7 @@ class ViewFiles:
         if key in WINDOWS:
             return folder is not False
         if parent(key) == WINDOWS[1]:
-            return classify(base_name(key), self.machine).kind in ("system", "ucrt")
+            return classify(base_name(key), self.profile.machine).kind in ("system", "ucrt")
         return False
 
     def names(self, folder: str) -> tuple[str, ...] | None:
@@ -279,8 +277,9 @@ class ViewFiles:
         """The extension module of a name that the Python of the target imports; empty if there is none."""
         stem = base_name(start)
         names = self._named_in(fold(parent(start))).get(stem, [])
-        tag = f".cp{self.python[0]}{self.python[1]}" if self.python is not None else ".cp"
-        own = (f"{tag}-", f"{tag}t-", ".abi3") if self.python is not None else (tag, ".abi3")  # 313t: free-threaded
+        python = self.profile.python
+        tag = f".cp{python[0]}{python[1]}" if python is not None else ".cp"
+        own = (f"{tag}-", f"{tag}t-", ".abi3") if python is not None else (tag, ".abi3")  # 313t: free-threaded
         for name in sorted(names, key=len, reverse=True):
             rest = name[len(stem) :].lower()
             if rest == ".pyd" or (rest.startswith(own) and rest.endswith(".pyd")):
@@ -318,7 +317,7 @@ class ViewFiles:
     def finds(self, name: str) -> bool | None:
         """Whether a bare name is found: in Windows, the Visual C++ runtime, or beside Python."""
         key = dll_key(name)
-        known = classify(key, self.machine)
+        known = classify(key, self.profile.machine)
         if known.on_every_machine or known.kind in ("driver", "api-set") or runtime_file(key) is not None:
             return True
         if self.view.find("", key):
@@ -457,7 +456,8 @@ class WindowsMachine:
         self.toolkits: set[str] = set()
         """The vendors whose toolkits the code has looked for."""
         self.profile = profile = files.profile
-        self.machine: Machine = profile.machine
+        self.processor = {Machine.X86: "x86", Machine.ARM64: "ARM64"}.get(profile.machine, "AMD64")
+        self.bits = 32 if profile.machine is Machine.X86 else 64
         self.python: tuple[int, int] = profile.python or USUAL_PYTHON
         self.folder: str = FIRST_FOLDER
         """The current folder."""
@@ -477,7 +477,7 @@ class WindowsMachine:
             "USERPROFILE": HOME,
             "APPDATA": f"{HOME}\\AppData\\Roaming",
             "LOCALAPPDATA": f"{HOME}\\AppData\\Local",
-            "PROCESSOR_ARCHITECTURE": {Machine.X86: "x86", Machine.ARM64: "ARM64"}.get(self.machine, "AMD64"),
+            "PROCESSOR_ARCHITECTURE": self.processor,
         }
         nothing_else = complete and _nothing_else(files.view, profile)
         self.process = process or first_process(files.view, profile, complete=nothing_else)
@@ -554,7 +554,7 @@ class WindowsMachine:
         path = self.view_path(text)
         if path in WINDOWS:
             self.asked = True  # programs put their own files there, too
-            return sorted(system_dlls(self.files.machine)) if path == WINDOWS[1] else []
+            return sorted(system_dlls(self.profile.machine)) if path == WINDOWS[1] else []
         found = self.files.names(path)
         if found is None:
             raise Undecided(f"what is in the folder {text} is not known")
