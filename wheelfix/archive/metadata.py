@@ -21,7 +21,7 @@ from wheelfix.errors import InputError
 from wheelfix.model import canonical
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from wheelfix.archive.reader import Archive
 
@@ -34,13 +34,11 @@ if TYPE_CHECKING:
 _FIELD = regex(r"([!-9;-~]*):")
 SCRIPT_GROUPS = ("console_scripts", "gui_scripts")
 NAME = "[A-Za-z0-9](?:[A-Za-z0-9._-]{0,99}[A-Za-z0-9])?"
-_NUMBER = "[0-9]{1,9}"
-_NUMBERS = rf"{_NUMBER}(?:\.{_NUMBER}){{0,9}}"
-CLAUSE = rf"(?:[<>]=? ?{_NUMBERS}|[=!]= ?{_NUMBERS}(?:\.\*)?|~= ?{_NUMBER}\.{_NUMBERS})"
-_REQUIREMENT = rf"{NAME}(?:\[(?P<extras>[^\]]{{1,999}})\])? ?(?P<clauses>.*)"
-COMPARISON = (
-    "(?:extra|os_name|sys_platform|platform_(?:machine|system|python_implementation)|python_(?:full_)?version"
-    """|implementation_name) ?(?:[=!<>]=|[<>]) ?(?:"[\\w.+-]{1,60}"|'[\\w.+-]{1,60}')"""
+_REQUIREMENT = regex(rf"{NAME}(?:\[(?P<extras>[^\]]{{1,999}})\])? ?(?P<clauses>.*)")
+_COMPARISON = regex(r"""(\w+) ?(?:[=!<>]=|[<>]) ?(?:"[\w.+-]{1,60}"|'[\w.+-]{1,60}')""")
+VARIABLES = frozenset(
+    "extra os_name sys_platform platform_machine platform_system platform_python_implementation python_version "
+    "python_full_version implementation_name".split()
 )
 MOST_PARTS = 20
 """Extras, clauses or comparisons of a requirement that has the usual form."""
@@ -92,7 +90,7 @@ def requirement_faults(headers: HeaderFields, name: str) -> Faults:
             message = f"the requirement {line[:200]!r} cannot be read ({reason})"
             yield ArchiveFault("metadata-invalid", name, message, (PIP,))
     for line in headers.get("requires-python", ())[:1]:
-        if line and not _is_list(CLAUSE, line) and not _is_specifier(line):
+        if line and not _is_list(_is_clause, line) and not _is_specifier(line):
             # uv reads ">=3.8.*" as ">=3.8".
             by = () if _is_specifier(line.replace(".*", "")) else (UV,)
             message = f"Requires-Python {line[:200]!r} cannot be read; pip ignores it"
@@ -105,29 +103,48 @@ def _is_plain(line: str) -> bool:
     It is taken apart before patterns see it: one pattern for the whole takes longer to compile than a wheel to read.
     """
     required, semicolon, marker = line.partition(";")
-    found = re.fullmatch(_REQUIREMENT, required.rstrip(" "))
-    if found is None or not (found["extras"] is None or _is_list(NAME, found["extras"])):
+    found = _REQUIREMENT.fullmatch(required.rstrip(" "))
+    if found is None or not (found["extras"] is None or _is_list(_is_name, found["extras"])):
         return False
     clauses = found["clauses"]
     if clauses[:1] + clauses[-1:] == "()":
         clauses = clauses[1:-1] or "()"
-    return (not clauses or _is_list(CLAUSE, clauses)) and (not semicolon or _is_plain_marker(marker.strip(" ")))
+    return (not clauses or _is_list(_is_clause, clauses)) and (not semicolon or _is_plain_marker(marker.strip(" ")))
 
 
 def _is_plain_marker(marker: str) -> bool:
     """Whether a condition is a list of comparisons, perhaps in parentheses with one more behind them."""
+    marker = marker.replace(" or ", " and ")
     if marker[:1] == "(":
         marker, closed, after = marker[1:].partition(")")
-        last = re.match(" (?:and|or) ", after)
-        if not closed or (after and (last is None or not re.fullmatch(COMPARISON, after[last.end() :]))):
+        if not closed or (after and not (after.startswith(" and ") and _is_comparison(after[5:]))):
             return False
-    return _is_list(COMPARISON, marker, " (?:and|or) ")
+    return _is_list(_is_comparison, marker, " and ")
 
 
-def _is_list(part: str, text: str, between: str = " ?, ?") -> bool:
+def _is_list(is_part: Callable[[str], bool], text: str, between: str = ",") -> bool:
     """Whether a text consists of parts of one form."""
-    parts = re.split(between, text, maxsplit=MOST_PARTS)
-    return len(parts) <= MOST_PARTS and all(re.fullmatch(part, one) for one in parts)
+    parts = text.split(between, MOST_PARTS)
+    return len(parts) <= MOST_PARTS and all(is_part(part.strip(" ")) for part in parts)
+
+
+def _is_name(text: str) -> bool:
+    return re.fullmatch(NAME, text) is not None
+
+
+def _is_clause(text: str) -> bool:
+    sign = text[: 2 if text[1:2] == "=" else 1]
+    numbers = text[len(sign) :].lstrip(" ")
+    if sign in ("==", "!="):
+        numbers = numbers.removesuffix(".*")
+    elif sign not in ("<=", ">=", "<", ">") and (sign != "~=" or "." not in numbers):
+        return False
+    return all(whole_number(number) is not None for number in numbers.split("."))
+
+
+def _is_comparison(text: str) -> bool:
+    found = _COMPARISON.fullmatch(text)
+    return found is not None and found[1] in VARIABLES
 
 
 def _why_no_requirement(line: str) -> str:

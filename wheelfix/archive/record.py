@@ -130,7 +130,8 @@ class Record:
 _READ: weakref.WeakKeyDictionary[Archive, Record] = weakref.WeakKeyDictionary()
 
 
-class Rendered(NamedTuple):
+@frozen
+class Rendered:
     """A RECORD as it was written: the bytes, and the rows that they mean."""
 
     data: bytes

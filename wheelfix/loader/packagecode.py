@@ -6,7 +6,7 @@ import ast
 import fnmatch
 import re
 import weakref
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from wheelfix.base.values import frozen, replace
 from wheelfix.loader.loadcall import AS_PYTHON_DOES
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 _PATH = b"PATH"
 
 
-class Absent(NamedTuple):
+@frozen
+class Absent:
     """Something that is not there, and that code asks for without catching this."""
 
     name: str

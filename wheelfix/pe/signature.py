@@ -7,7 +7,6 @@ decided in :mod:`wheelfix.pe.authenticode`, which is not imported for a file wit
 
 from __future__ import annotations
 
-import datetime
 import struct
 from typing import TYPE_CHECKING
 
@@ -60,7 +59,7 @@ def read_signature(source: ByteSource, trusted_roots: Path | None = None) -> Sig
             return message
         from wheelfix.pe.authenticode.verify import verify
 
-        return verify(message, digest_of, trusted_roots, datetime.datetime.now(datetime.timezone.utc))
+        return verify(message, digest_of, trusted_roots)
     except InputError as exc:
         return Signature("not-checked", reason=str(exc))
 

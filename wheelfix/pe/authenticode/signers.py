@@ -195,7 +195,7 @@ SHA1_ENDS = datetime.datetime(2016, 1, 1, tzinfo=datetime.timezone.utc)
 """From then on Microsoft trusts no signature that rests on SHA-1."""
 
 
-def judge(message: SignedMessage, answer: Signature, trusted_roots: Path | None, now: datetime.datetime) -> Signature:
+def judge(message: SignedMessage, answer: Signature, trusted_roots: Path | None) -> Signature:
     """Complete the answer about a message: its signer, the chain to a root, and when it was signed."""
     pool = certificates_of(message)
     try:
@@ -204,6 +204,7 @@ def judge(message: SignedMessage, answer: Signature, trusted_roots: Path | None,
         return replace(answer, reason=str(exc))
     answer = replace(answer, signer=leaf.name, issuer=leaf.issuer_name)
     stores, missing = _stores(trusted_roots)
+    now = datetime.datetime.now(datetime.timezone.utc)
     stamps = read_timestamps(message.signer, pool, stores, now)
     answer = _followed(answer, leaf, pool, stores, stamps, now)
     if missing and answer.status != TRUSTED:

@@ -24,7 +24,6 @@ from wheelfix.pe.authenticode.message import (
 )
 
 if TYPE_CHECKING:
-    import datetime
     from collections.abc import Callable
     from pathlib import Path
 
@@ -37,7 +36,7 @@ UNSIGNED_BYTES = (
 )
 
 
-def verify(data: bytes, digest_of: Digest, trusted_roots: Path | None, now: datetime.datetime) -> Signature:
+def verify(data: bytes, digest_of: Digest, trusted_roots: Path | None) -> Signature:
     """Return what a PKCS #7 message, and padding to a multiple of eight, says about a file with these digests."""
     try:
         node, padding = split(data)
@@ -50,12 +49,12 @@ def verify(data: bytes, digest_of: Digest, trusted_roots: Path | None, now: date
         return Signature("invalid", reason=f"the signature cannot be read: {exc}")
     except Unusable as exc:
         return Signature("not-checked", reason=str(exc))
-    first = _answer(message, digest_of, trusted_roots, now)
+    first = _answer(message, digest_of, trusted_roots)
     if first.status == TRUSTED or (first.status == "invalid" and not first.signer):
         return first
     # Files that are signed for old and new Windows have a second signature in the first. It counts as long as the
     # first one is by its signer and over this file, and only its certificates are too old or not trusted.
-    others = (_answer(nested, digest_of, trusted_roots, now) for nested in _nested(message))
+    others = (_answer(nested, digest_of, trusted_roots) for nested in _nested(message))
     return next((other for other in others if other.status == TRUSTED), first)
 
 
@@ -69,7 +68,7 @@ def _nested(message: SignedMessage) -> list[SignedMessage]:
     return found
 
 
-def _answer(message: SignedMessage, digest_of: Digest, trusted_roots: Path | None, now: datetime.datetime) -> Signature:
+def _answer(message: SignedMessage, digest_of: Digest, trusted_roots: Path | None) -> Signature:
     """Return the answer about one message, nested ones left aside."""
     answer = Signature("invalid")
     try:
@@ -83,21 +82,19 @@ def _answer(message: SignedMessage, digest_of: Digest, trusted_roots: Path | Non
             return replace(answer, reason="the file was changed after it was signed")
         if {statement.algorithm} != {message.signer.digest.hash_name, *(one.hash_name for one in message.digests)}:
             return replace(answer, reason="the digest algorithms of its parts do not agree")
-        return _with_library(message, answer, trusted_roots, now)
+        return _with_library(message, answer, trusted_roots)
     except DerError as exc:
         return replace(answer, reason=f"the signature cannot be read: {exc}")
     except Unusable as exc:
         return replace(answer, status="not-checked", reason=str(exc))
 
 
-def _with_library(
-    message: SignedMessage, answer: Signature, trusted_roots: Path | None, now: datetime.datetime
-) -> Signature:
+def _with_library(message: SignedMessage, answer: Signature, trusted_roots: Path | None) -> Signature:
     try:
         from wheelfix.pe.authenticode.signers import judge
     except ImportError as exc:
         return replace(answer, status="not-checked", reason=f"cryptography is missing ({exc}): {INSTALL}")
-    return judge(message, answer, trusted_roots, now)
+    return judge(message, answer, trusted_roots)
 
 
 def check_trusted_roots(path: Path) -> None:
