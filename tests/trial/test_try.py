@@ -305,8 +305,21 @@ def test_top_level_modules(tmp_path: Path) -> None:
         ("from . import _gone\n", ("fails", 0, "")),
         ("__path__.append('elsewhere')\nfrom ._gone import f\n", FINE),
         ("import sys\nif sys.platform == 'linux':\n    from ._gone import f\n", FINE),
+        (
+            "import random\nif random.random() < 2:\n    from . import a\nfrom ._gone import f\n",
+            ("fails", 0, "p"),
+        ),
     ],
-    ids=["from", "import", "caught", "in a function", "a name", "found elsewhere", "another system"],
+    ids=[
+        "from",
+        "import",
+        "caught",
+        "in a function",
+        "a name",
+        "found elsewhere",
+        "another system",
+        "after a condition",
+    ],
 )
 def test_a_module_of_the_package_that_is_not_there(code: str, answer: tuple[str, int, str], tmp_path: Path) -> None:
     """psutil, pymssql and pyaudio without their extension module were expected to work."""
