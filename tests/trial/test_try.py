@@ -361,3 +361,23 @@ def test_a_module_without_an_entry_is_expected_to_fail_as_its_python_says(python
     expected = expected_end(view, import_end(view, Profile(python=python), "pkg"))
     assert expected.message == f"ImportError: dynamic module does not define module export function ({wanted})"
     assert expected.named == "_core.pyd"
+
+
+LOOKS_FOR_CUDA = """\
+import os
+if os.environ.get("CUDA_PATH"):
+    os.add_dll_directory(os.path.join(os.environ["CUDA_PATH"], "bin"))
+from . import _a
+"""
+
+
+@pytest.mark.parametrize(("bare", "verdict", "answer"), [(True, "broken", "fails"), (False, "unsure", "unsure")])
+def test_the_report_is_for_the_machine_of_the_prediction(bare: bool, verdict: str, answer: str, tmp_path: Path) -> None:
+    """As CuPy 11: under Wine there is no toolkit that CUDA_PATH could name."""
+    members = {"cupy/__init__.py": LOOKS_FOR_CUDA, f"cupy/_a{TAIL}": module("_a", "cublas64_12.dll")}
+    members["cupy/_environment.py"] = "def _setup_win32_dll_directory(): ...\n"
+    wheel = build_wheel(tmp_path / "dist", "cupy-cuda12x", "12.0", files=members)
+    (tmp_path / "environment" / "Lib" / "site-packages").mkdir(parents=True)
+    (tmp_path / "environment" / "python.exe").touch()
+    with expectations(wheel, tmp_path / "environment", bare=bare) as expected:
+        assert (expected.report.verdict.value, expected.of("cupy").answer.value) == (verdict, answer)
