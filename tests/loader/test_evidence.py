@@ -12,7 +12,17 @@ from wheelfix.loader.followed import FollowedImports
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.requirements import Requirements
 from wheelfix.loader.resolve import resolve
-from wheelfix.model import Machine, MayComeFrom, Missing, OwnedBy, Provider, PythonRuntime, VcRedist, Verdict
+from wheelfix.model import (
+    Machine,
+    MayComeFrom,
+    Missing,
+    OwnedBy,
+    Provider,
+    PythonRuntime,
+    Severity,
+    VcRedist,
+    Verdict,
+)
 
 SITE = "Lib/site-packages/"
 TORCH = {f"{SITE}torch/__init__.py": "", f"{SITE}torch/version.py": "__version__ = '2.7.1+cu126'\ncuda = '12.6'\n"}
@@ -309,3 +319,30 @@ def test_unless_another_distribution_may_have_it(tmp_path, package, requires, ve
     files = {f"{package}/__init__.py": f"from {package} import _core\n"}
     report = scan(build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files=files, requires=requires))
     assert report.verdict is verdict
+
+
+OPEN = "import random\nif random.random() < 2:\n    from . import other\nfrom .a import b\n"
+FAR = {"pkg/__init__.py": "".join(f"from . import m{count}\n" for count in range(80))}
+FAR |= {f"pkg/m{count}.py": "from ._gone import f\n" if count == 79 else "" for count in range(80)}
+
+
+@pytest.mark.parametrize(
+    ("files", "tag", "found"),
+    [
+        ({"pkg/__init__.py": OPEN, "pkg/a.py": "from ._gone import f\n"}, "cp311", True),
+        ({"pkg/__init__.py": OPEN, "pkg/a.py": "from pkg import _gone\n"}, "cp311", True),
+        ({"pkg/__init__.py": OPEN, "pkg/a.py": "if OTHER:\n    from ._gone import f\n"}, "cp311", False),
+        ({"pkg/__init__.py": f"{OPEN}'_gone'\n", "pkg/a.py": "from pkg import _gone\n"}, "cp311", False),
+        ({"pkg/__init__.py": f"__path__.append('x')\n{OPEN}", "pkg/a.py": "from pkg._gone import f\n"}, "cp311", False),
+        ({"pkg/__init__.py": "from ._gone import f\n"}, "cp37", True),
+        (FAR, "cp311", True),
+    ],
+    ids=["mdtraj", "numba: a name", "a condition", "a name of the package", "found elsewhere", "old", "pandas: far"],
+)  # fmt: skip
+def test_a_module_that_is_imported_for_certain_in_an_import_that_is_not_followed_to_its_end(
+    tmp_path, files, tag, found
+):
+    own: dict[str, str | bytes] = {"pkg/other.py": "", "pkg/_a.pyd": forge_dll("_a.pyd"), **files}
+    report = scan(build_wheel(tmp_path, "pkg", "1.0", f"{tag}-{tag}-win_amd64", files=own))
+    errors = [item.subject for item in report.findings if item.severity is Severity.ERROR and item.code == "WF332"]
+    assert errors == (["pkg._gone"] if found else [])

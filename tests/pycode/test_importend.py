@@ -193,10 +193,13 @@ def test_a_statement_that_is_passed_over_again_and_again_counts_once() -> None:
         "import configparser\nconfig = configparser.ConfigParser()\ndef put(name):\n    if config.has_section(name):\n"
     )
     config += "        return\n    config.add_section(name)\n"
-    code = "from .config import put\n" + "put('a')\n" * 20 + "ctypes.CDLL(os.path.join(HERE, 'gone.dll'))\n"
-    end = end_of(code, {"pkg/config.py": config})
+    code = "from .config import put\n{}ctypes.CDLL(os.path.join(HERE, 'gone.dll'))\n"
+    end = end_of(code.format("put('a')\n" * 20), {"pkg/config.py": config})
     assert [(one.line, one.matters) for one in end.unclear] == [(4, False)]
     assert (end.decided, end.certain, end.error) == (False, True, "FileNotFoundError")
+    end = end_of(code.format("put('a')\n" * 60), {"pkg/config.py": config})
+    assert [(one.line, one.matters) for one in end.unclear] == [(4, False), (0, True)]
+    assert (end.certain, end.error) == (False, "")  # what comes behind was not followed
 
 
 def test_what_is_passed_over_matters_where_something_is_loaded_or_imported() -> None:

@@ -28,7 +28,8 @@ def end_of(own: dict[str, bytes | str], others: dict[str, bytes | str], module: 
     whole = make_view({**own, **others})
     view = whole.focused(frozenset(own))
     view.beside = Neighbours(whole, [made], complete=options.pop("everything", True))
-    return import_end(view, Profile(python=(3, 11)), module, complete=True, **options)
+    profile = Profile(python=(3, 11), bare=options.pop("bare", False))
+    return import_end(view, profile, module, complete=True, **options)
 
 
 OWN: dict[str, bytes | str] = {"pkg/__init__.py": "from runtime_of_pkg import binding\n", "pkg/window.pyd": WINDOW}

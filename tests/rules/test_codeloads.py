@@ -222,6 +222,11 @@ MANGLED = "pkg-1.0.data/platlib/msvcp140-a4c2229bdc2a2a630acdc095b4d86008.dll"
         ({"pkg/__init__.py": "from pkg.b import *", "pkg/a.py": "from pkg import x\n", "pkg/b.py": "x = 1"}, ""),
         ({"pkg/__init__.py": "pkg = 1", "pkg/a.py": "from pkg import pkg\n", TOP: "pkg\n"}, ""),
         ({"pkg/__init__.py": "", "pkg/a.py": "import pkg\n", "pkg.lib": ""}, ""),
+        ({**BESIDE, "pkg/_core.pyx": "", "pkg/_core.cpp": "", "pkg/_a.pyd": forge_dll("_a.pyd")}, "pkg._core"),
+        ({**BESIDE, "pkg/_core.pyx": "", "pkg/_a.pyd": forge_dll("_a.pyd")}, ""),
+        ({"pkg/__init__.pyi": "", "pkg/a.py": "import pkg\n", "pkg/_a.pyd": forge_dll("_a.pyd") + b"\0pkg\0"}, "pkg"),
+        ({"pkg/__init__.pyi": "", "pkg/a.py": "import pkg\n", "pkg.pyd": forge_dll("pkg.pyd")}, ""),
+        ({"pkg/__init__.py": "def f():\n    import _pkg_core\n", TOP: "_pkg_core\npkg\n"}, "_pkg_core"),
     ],
     ids=[
         *("webrtcvad: at the top", "PyNaCl: in the package", "mkl-service: its import library"),
@@ -242,7 +247,9 @@ MANGLED = "pkg-1.0.data/platlib/msvcp140-a4c2229bdc2a2a630acdc095b4d86008.dll"
             "raised again",
         ),
         *("caught", "in a function", "not listed", "there", "pyarrow: never built", "no module", "a star"),
-        *("dbf: a name of the package", "networkit: the library of a package"),
+        *("dbf: a name of the package", "networkit: the library of a package", "thinc: what Cython made is there"),
+        *("pyarrow: Cython made nothing", "apsw: the package itself", "mmh3: a module and its stub"),
+        "cffi: in a function, named like the package",
     ],
 )
 def test_a_module_that_the_wheel_lists_is_its_own(tmp_path, files, missing):

@@ -298,8 +298,21 @@ def test_top_level_modules(tmp_path):
         ("from . import _gone\n", ("fails", 0, "")),
         ("__path__.append('elsewhere')\nfrom ._gone import f\n", FINE),
         ("import sys\nif sys.platform == 'linux':\n    from ._gone import f\n", FINE),
+        (
+            "import random\nif random.random() < 2:\n    from . import a\nfrom ._gone import f\n",
+            ("fails", 0, "p"),
+        ),
     ],
-    ids=["from", "import", "caught", "in a function", "a name", "found elsewhere", "another system"],
+    ids=[
+        "from",
+        "import",
+        "caught",
+        "in a function",
+        "a name",
+        "found elsewhere",
+        "another system",
+        "after a condition",
+    ],
 )
 def test_a_module_of_the_package_that_is_not_there(code, answer, tmp_path):
     """psutil, pymssql and pyaudio without their extension module were expected to work."""
@@ -341,3 +354,23 @@ def test_a_module_without_an_entry_is_expected_to_fail_as_its_python_says(python
     expected = expected_end(view, import_end(view, Profile(python=python), "pkg"))
     assert expected.message == f"ImportError: dynamic module does not define module export function ({wanted})"
     assert expected.named == "_core.pyd"
+
+
+LOOKS_FOR_CUDA = """\
+import os
+if os.environ.get("CUDA_PATH"):
+    os.add_dll_directory(os.path.join(os.environ["CUDA_PATH"], "bin"))
+from . import _a
+"""
+
+
+@pytest.mark.parametrize(("bare", "verdict", "answer"), [(True, "broken", "fails"), (False, "unsure", "unsure")])
+def test_the_report_is_for_the_machine_of_the_prediction(bare, verdict, answer, tmp_path):
+    """As CuPy 11: under Wine there is no toolkit that CUDA_PATH could name."""
+    members = {"cupy/__init__.py": LOOKS_FOR_CUDA, f"cupy/_a{TAIL}": module("_a", "cublas64_12.dll")}
+    members["cupy/_environment.py"] = "def _setup_win32_dll_directory(): ...\n"
+    wheel = build_wheel(tmp_path / "dist", "cupy-cuda12x", "12.0", files=members)
+    (tmp_path / "environment" / "Lib" / "site-packages").mkdir(parents=True)
+    (tmp_path / "environment" / "python.exe").touch()
+    with expectations(wheel, tmp_path / "environment", bare=bare) as expected:
+        assert (expected.report.verdict.value, expected.of("cupy").answer.value) == (verdict, answer)

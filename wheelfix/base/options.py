@@ -170,6 +170,8 @@ class ScanOptions(Lenient):
 
     assume: tuple[str, ...] = ()
     no_assume: tuple[str, ...] = ()
+    bare: bool = False
+    """Whether the target is known to have no toolkit of a vendor, as under Wine."""
     targets: tuple[str, ...] = ()
     """Kinds of Windows to check for: names as ``windows-n``, ``all``, or paths of lists, see docs/howto/targets.md."""
     python: Path | None = None

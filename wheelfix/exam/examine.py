@@ -187,7 +187,7 @@ def load(
     machine, own = machine_of(tags, view, options.remote.target.platform), python_of_tags(tags)
     if installed:  # the environment's Python imports it, whatever its tags say
         machine, own = machine_of_python(view) or machine, python or own
-    profile = Profile(machine, own or python, assume, cuda)
+    profile = Profile(machine, own or python, assume, cuda, bare=options.bare)
     loading = loading_of(view) if installed and options.roots.discover else None
     built = loading.cuda if loading is not None and loading.startup is not None else None
     if options.roots.discover and (cuda or built):

@@ -20,12 +20,14 @@ from wheelfix.loader.requirements import Dependency, DependencyTree
 from wheelfix.loader.view import SITE_PACKAGES, Beside, FileView, Layer, base_name, parent
 from wheelfix.model import AbsentModule, Assumed, MayComeFrom, Missing, OwnedBy, Provider, canonical, dll_key
 from wheelfix.pe.modulenames import LARGEST, CompiledNames
-from wheelfix.pycode.budget import budget_of
+from wheelfix.pycode.budget import budget_of, separate_budget
 from wheelfix.pycode.sourcecode import (
     NO_MODULE,
     NOT_LOADED,
     SOURCE_LIMIT,
     counts,
+    defined_names,
+    imported_first,
     is_standard,
     python_code,
     python_source,
@@ -46,8 +48,10 @@ MANY_FILES = 4
 """Python files of one package whose imports are followed for what they import of others."""
 MANY_ABSENT = 4
 """Modules that are not there, each found after the ones before it were taken to be."""
-MANY_RUN = 60
+MANY_RUN = 1000
 """Modules of a package that are looked for in the files which importing it runs."""
+FEW_RUN = 60
+"""The same of a package without extension modules, which has none to leave out."""
 _IMPORT = regex(
     rb"\n([ \t]{0,16})(?:from[ \t]{1,8}([.\w]{1,200})[ \t]{1,8}import[ \t]{1,8}(\([^)]{0,2000}\)|[^\n#;]{0,999})"
     rb"|import[ \t]{1,8}([\w.]{1,200}))"
@@ -58,6 +62,13 @@ _LATER = regex(
     re.MULTILINE,
 )
 """A function, or what only type checkers see: importing the file does not run it."""
+_MAKES_MODULES = regex(
+    rb"sys\.modules(?:\[[^\n\]]{1,200}\][ \t]*=(?!=)|\.(?:setdefault|update)|[ \t]*[\n#;])"
+    rb"|__path__[ \t]*(?:\+?=(?!=)|\.(?:append|insert|extend))|meta_path|path_hooks"
+)
+"""What is in code that makes modules which no file is, or has them looked for elsewhere."""
+_MAKES_NAMES = ("__getattr__", "globals(", "locals(", "vars(", "__dict__", "setattr(")
+"""What is in code that defines names which it does not spell."""
 _WORDS = regex(rb"(?:^|,)[\s(]*(\w+)")
 """The names in the second group of an import; of ``a as b`` the first."""
 
@@ -65,17 +76,6 @@ _WORDS = regex(rb"(?:^|,)[\s(]*(\w+)")
 def _imports(code: bytes) -> list[tuple[bytes, bytes, bytes, bytes]]:
     """The import statements of some code: indent, source, names, and the module of a plain one."""
     return _IMPORT.findall(b"\n" + code)
-
-
-def _bound(code: bytes, package: bytes) -> frozenset[bytes]:
-    """The names that the file of a package may define; ``from . import _nlopt`` there does not define that one."""
-    found = {*re.findall(rb"\b(?:def|class|as)[ \t]{1,8}(\w+)", code)}
-    for left in re.findall(rb"\n([^=\n]{1,200})=(?!=)", b"\n" + code):
-        found.update(re.findall(rb"\w+", left))
-    for _, source, names, _ in _imports(code):
-        if source not in (b".", package):
-            found.update(_WORDS.findall(names))
-    return frozenset(found)
 
 
 class PackageHabits:
@@ -88,9 +88,10 @@ class PackageHabits:
         self.followed = FollowedImports(view, profile, loads)
         self.folders = frozenset(item.folder for item in loads.folders)
         """Folders that it adds to the search, also those in which the package itself has no file."""
-        self._names: dict[str, tuple[bool, frozenset[bytes]] | None] = {}
-        """By package: whether it takes names with a star, and those that it may define; None if it may define any."""
+        self._names: dict[str, tuple[frozenset[str], bool] | None] = {}
+        """By package: the names that it defines, and whether it takes others with a star; None if it may have any."""
         self._modules: dict[str, dict[str, str]] = {}
+        self._certain_imports: dict[str, Mapping[str, str]] = {}
         self.unread = False
         """Whether it adds folders or loads DLLs that could not be read from it."""
 
@@ -144,8 +145,11 @@ class PackageHabits:
             absent: dict[str, str] = {}
             self._look_for_absent(top, absent, {top})
             end = self.followed.of(top) if absent else None
-            if end is not None and not end.decided and not end.error:
-                yield from ((name, file, "", False) for name, file in absent.items())
+            if end is not None and not end.certain:
+                for name, file in absent.items():
+                    first = self._certain_importer(top, name)
+                    if first or not end.error:
+                        yield name, first or file, "", bool(first)
             if end is None or not end.error:
                 continue
             fault = end.fault
@@ -160,6 +164,48 @@ class PackageHabits:
                 file = end.place[0] if fault is not None else absent[gone]
                 yield gone, file, f"{end.error}: {shown_message(end)}".rstrip(": "), True
 
+    def _certain_importer(self, top: str, module: str) -> str:
+        """A file that imports a module for certain when the package is imported; empty if code may make the module."""
+        way = [module]
+        while way[-1] in (certain := self._certain(top)):
+            way.append(certain[way[-1]])
+        package, last = module.rpartition(".")[::2]
+        files = [self._file_of(name) or "" for name in (*way[1:], package)]
+        sources = [python_source(self._view, file) for file in files if self._is_code(file)]
+        if way[-1] != top or any(map(_MAKES_MODULES.search, sources)):
+            return ""
+        small = (one.path for one in self._extensions if self._view.file(one.path).size <= LARGEST)
+        made = any(CompiledNames(self._view.source(path)).may_make(last) for path in small)
+        return "" if made else files[0]
+
+    def _certain(self, top: str) -> Mapping[str, str]:
+        """The modules that importing a package imports for certain, each with the one that imports it first.
+
+        A name that may be something else than a module counts only if :meth:`_is_no_name` says that it is one.
+        """
+        if top not in self._certain_imports:
+            by, importers, budget = {top: ""}, [top], separate_budget(self._view)
+            for importer in importers:  # grows while it is walked
+                path = self._file_of(importer) or ""
+                source = python_source(self._view, path).decode("utf-8", "replace") if self._is_code(path) else ""
+                for name, is_module in imported_first(source, path, budget) if source else ():
+                    for found in (name[: end.start()] for end in re.finditer(r"\.|$", name)):
+                        if found not in by and name.startswith(f"{top}.") and (is_module or self._is_no_name(found)):
+                            by[found] = importer
+                            importers.append(found)
+            del by[top]
+            self._certain_imports[top] = by
+        return self._certain_imports[top]
+
+    def _is_no_name(self, module: str) -> bool:
+        """Whether a name can only be a module: a file is it, or it is private and the package has no word of it."""
+        package, _, last = module.rpartition(".")
+        own = self._file_of(package) or ""
+        if self._file_of(module) or not (self._is_code(own) and last.startswith("_")):
+            return bool(self._file_of(module))
+        source = python_source(self._view, own).decode("utf-8", "replace")
+        return not any(word in source for word in (last, *_MAKES_NAMES))
+
     def _is_plain(self, place: tuple[str, int], fault: LoadFault) -> bool:
         """Whether a statement imports a module of a package of files, under no condition and in no ``try``."""
         above, lines = self._file_of(fault.target.rpartition(".")[0]), python_source(self._view, place[0]).split(b"\n")
@@ -167,15 +213,15 @@ class PackageHabits:
 
     def _look_for_absent(self, module: str, absent: dict[str, str], seen: set[str]) -> None:
         """Add the modules of the package that no file is, each with a file that is run and names it."""
-        path = self._file_of(module) or ""
-        if not self._is_code(path) or not counts(path) or len(seen) > MANY_RUN:
+        path, most = self._file_of(module) or "", MANY_RUN if self._extensions else FEW_RUN
+        if not self._is_code(path) or not counts(path) or len(seen) > most:
             return
         top, package = module.partition(".")[0], module if path.endswith("/__init__.py") else module.rpartition(".")[0]
         code, at_import = python_source(self._view, path), set[tuple[bytes, ...]]()
         for statement in _imports(code):
             indent, source, names, plain = statement
             for named in self._named(package, source or plain, names):
-                if named in seen or named.partition(".")[0] != top or len(seen) > MANY_RUN:
+                if named in seen or named.partition(".")[0] != top or len(seen) > most:
                     continue
                 there = self._file_of(named) is not None
                 if indent and there and self._extensions:
@@ -200,16 +246,20 @@ class PackageHabits:
         own = self._file_of(name)
         if own is None or (own and not (own.endswith("/__init__.py") and self._is_code(own))):
             return  # what a file defines is not looked for
-        if name not in self._names:
-            code = python_source(self._view, own) if own else b""
-            makes = b"__getattr__" in code or b"globals(" in code
-            self._names[name] = None if makes else (b"import *" in code, _bound(code, name.encode()))
-        known = self._names[name]
         for word in _WORDS.findall(names):
-            below = f"{name}.{word.decode('utf-8', 'replace')}"
-            may_bind = known is None or word in known[1] or (known[0] and not word.startswith(b"_"))
-            if not may_bind or self._file_of(below) is not None:
-                yield below
+            last = word.decode("utf-8", "replace")
+            if self._file_of(f"{name}.{last}") is not None or not self._may_define(name, own or "", last):
+                yield f"{name}.{last}"
+
+    def _may_define(self, package: str, path: str, name: str) -> bool:
+        """Whether the file of a package may define a name."""
+        if package not in self._names:
+            source = python_source(self._view, path).decode("utf-8", "replace") if path else ""
+            makes = any(word in source for word in _MAKES_NAMES)
+            defined = defined_names(source, path, separate_budget(self._view)) if not makes else frozenset[str]()
+            self._names[package] = None if makes else (defined, "import *" in source)
+        known = self._names[package]
+        return known is None or name in known[0] or (known[1] and not name.startswith("_"))
 
     def _is_code(self, path: str) -> bool:
         return path.endswith(".py") and self._view.file(path).size <= SOURCE_LIMIT

@@ -80,8 +80,7 @@ class FollowedImports:
     @functools.cached_property
     def plain(self) -> FollowedImports:
         """The same imports in processes that know nothing of other distributions."""
-        loads = PackageLoads(self._files, coded=self._coded)
-        return FollowedImports(self._view, self.profile, loads)
+        return followed_imports(self._view, self.profile)
 
     def with_modules(self, module: str, assumed: frozenset[str]) -> ImportEnd:
         """How an import ends if some modules of others were there that are not."""

@@ -37,6 +37,8 @@ class Profile:
     """The toolkit's own folder, where it is on this machine."""
     nvtx: InstalledFolder | None = None
     """The folder of NVTX, which is installed by itself."""
+    bare: bool = False
+    """Whether no toolkit of a vendor is installed, as under Wine; else a variable that names one may be set."""
 
     @property
     def searches_path(self) -> bool:

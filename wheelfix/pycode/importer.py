@@ -552,16 +552,12 @@ class Imports:
         profile: Profile,
         *,
         complete: bool = False,
-        bare: bool = False,
         steps: int = MAX_STEPS,
         process: Loader | None = None,
     ) -> None:
-        """``complete`` says that everything installed is in the view, ``bare`` that there is no vendor's toolkit.
-
-        ``process`` is one in which nothing has happened.
-        """
+        """``complete`` says that everything installed is in the view; in ``process`` nothing has happened."""
         self._view, self._profile, self._files = view, profile, ViewFiles(view, profile)
-        self._complete, self._bare, self._steps, self._process = complete, bare, steps, process
+        self._complete, self._steps, self._process = complete, steps, process
         self._packages: dict[tuple[str, bool], PythonRun] = {}
         """The runs that have imported top-level packages."""
         self._ends: dict[tuple[str, bool], tuple[ImportEnd, bool, bool]] = {}
@@ -576,7 +572,8 @@ class Imports:
         followed, by file.
         """
         if self._profile.searches_path:
-            return ImportEnd(False, "Python before 3.8 is not interpreted")
+            unclear = Unclear("Python before 3.8 is not interpreted")
+            return ImportEnd(False, unclear.reason, unclear=(unclear,))
 
         def followed(*, venv: bool = False, deep: bool = False) -> tuple[ImportEnd, bool]:
             if not venv and not assumed and not until:
@@ -595,7 +592,7 @@ class Imports:
 
     def _new_run(self, *, venv: bool = False, deep: bool = False) -> PythonRun:
         process = self._process.fork() if self._process is not None else None
-        machine = WindowsMachine(self._files, complete=self._complete, bare=self._bare, venv=venv, process=process)
+        machine = WindowsMachine(self._files, complete=self._complete, venv=venv, process=process)
         run = new_run(machine, steps=self._steps)
         run.deep = deep
         return run
@@ -638,8 +635,10 @@ def _end(run: PythonRun, module: str, *, start: bool = True) -> tuple[ImportEnd,
     except RecursionError:
         run.unclear.append(Unclear("its code is nested too deeply"))
     except (Undecided, OutOfSteps, *PYTHON_ERRORS) as reason:
-        with contextlib.suppress(OutOfSteps):
+        try:
             run.note_unclear(reason)
+        except OutOfSteps as limit:  # so much was passed over before that nothing more is noted
+            run.unclear.append(Unclear(str(limit)))
     except Thrown as thrown:
         error = thrown.error
     return _described(run, error), whole

@@ -334,6 +334,59 @@ def read_imports(
     return found
 
 
+def imported_first(source: str, path: str, budget: CodeBudget) -> list[tuple[str, bool]]:
+    """The names that importing a file imports for certain, and whether nothing but a module can have each."""
+    package = posixpath.dirname(path.removeprefix(SITE_PACKAGES + "/")).replace("/", ".")
+
+    def names(tree: ast.Module) -> Iterator[tuple[str, bool]]:
+        for node in _run_first(tree):
+            if isinstance(node, ast.Import):
+                yield from ((alias.name, True) for alias in node.names)
+            else:
+                found = [name.lstrip(".") for name in imported_from(node, package)]
+                yield from ((name, name == found[0]) for name in found)
+
+    return _taken(source, path, budget, names) or []
+
+
+def defined_names(source: str, path: str, budget: CodeBudget) -> frozenset[str]:
+    """The names that a file defines, also those that it imports from elsewhere than its own package."""
+    package = posixpath.dirname(path.removeprefix(SITE_PACKAGES + "/")).replace("/", ".")
+
+    def names(tree: ast.Module) -> Iterator[str]:
+        for node in ast.walk(tree):
+            budget.step()
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                yield node.id
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                yield node.name
+            elif isinstance(node, ast.Import) or (
+                isinstance(node, ast.ImportFrom) and imported_from(node, package)[0] != package
+            ):
+                yield from (alias.asname or alias.name for alias in node.names)
+
+    return frozenset(_taken(source, path, budget, names) or ())
+
+
+def _run_first(tree: ast.Module) -> Iterator[ast.Import | ast.ImportFrom]:
+    """The imports of a file that run under no condition, and whose failure nothing catches.
+
+    Both ways of a condition may import one module: files that SWIG made do, from their package or without one.
+    """
+    for node in tree.body:
+        ways: list[list[ast.stmt]] = [[node]]
+        if isinstance(node, ast.Try):
+            caught = next((one.body for one in node.handlers if catches(one.type, NO_MODULE) is not False), None)
+            ways = [node.body] if caught is None or any(isinstance(one, ast.Raise) for one in caught) else []
+        elif isinstance(node, ast.If):
+            ways = [node.body, node.orelse]
+        imports = [[one for one in way if isinstance(one, ast.Import | ast.ImportFrom)] for way in ways]
+        words = [{alias.name.rpartition(".")[2] for one in way for alias in one.names} for way in imports]
+        for one in (one for way in imports for one in way if is_lazy(one, None) is False):
+            if all(way.intersection(alias.name.rpartition(".")[2] for alias in one.names) for way in words):
+                yield one
+
+
 def _taken(
     source: str, path: str, budget: CodeBudget, take: Callable[[ast.Module], Iterator[_Taken]]
 ) -> list[_Taken] | None:

@@ -438,7 +438,6 @@ class WindowsMachine:
         files: ViewFiles,
         *,
         complete: bool = True,
-        bare: bool = False,
         venv: bool = False,
         process: Loader | None = None,
     ) -> None:
@@ -451,8 +450,6 @@ class WindowsMachine:
         self.view = files.view
         self.complete = complete
         """Whether everything that is installed is in the view."""
-        self.bare = bare
-        """Whether no vendor's toolkit is installed either; else a variable that names one may be set."""
         self.toolkits: set[str] = set()
         """The vendors whose toolkits the code has looked for."""
         self.profile = profile = files.profile
@@ -720,7 +717,7 @@ class WindowsMachine:
 
     def _check(self, failure: Failure) -> None:
         """Raise Undecided for a failure that a toolkit of the machine, or code of other packages, may prevent."""
-        member = family_of(base_name(failure.chain[-1])) if self.toolkits and not self.bare else None
+        member = family_of(base_name(failure.chain[-1])) if self.toolkits and not self.profile.bare else None
         if failure.code == MOD_NOT_FOUND and member is not None and member.family.vendor in self.toolkits:
             raise Undecided(f"a toolkit of {member.family.vendor} may have {member.name}, and its code looks for one")
         if failure.code == MOD_NOT_FOUND:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import re
 from typing import TYPE_CHECKING
@@ -16,8 +15,15 @@ from wheelfix.loader.packageloading import module_name, stem
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import CodeFault, Finding, Severity, canonical, dll_key
 from wheelfix.pe.modulenames import LARGEST, CompiledNames
-from wheelfix.pycode.budget import NOT_PYTHON, OutOfBudget, budget_of
-from wheelfix.pycode.sourcecode import NO_MODULE, catches, imported_from, is_standard, python_code, python_source
+from wheelfix.pycode.budget import NOT_PYTHON, budget_of
+from wheelfix.pycode.sourcecode import (
+    NO_MODULE,
+    imported_first,
+    is_standard,
+    python_code,
+    python_source,
+    read_imports,
+)
 from wheelfix.rules.context import Subject, base, folder, inside, key_of
 from wheelfix.rules.hints import reinstall, repair_command
 from wheelfix.rules.registry import Findings, finding, rule
@@ -150,11 +156,12 @@ def own_module_missing(subject: Subject) -> Findings:
     followed = [absent for absent in subject.resolution.absent_modules if not absent.distribution]
     found = {absent.module: (absent.file, "") for absent in followed if absent.sure}
     claims = _Claims(subject)
-    for module, sure, file in _imported_first(subject, claims.words):
+    for module, sure, file in sorted(_imported_first(subject, claims), key=lambda one: not one[1]):
         if claim := claims.about(module, sure=sure):
             found.setdefault(module, (file, f", although {claim}"))
     for module, (file, although) in found.items():
-        yield _not_there(subject, module, file, f"{although}: the import fails")
+        fails = "what it defines is missing" if claims.is_namespace(module) else "the import fails"
+        yield _not_there(subject, module, file, f"{although}: {fails}")
     unsure = [] if found or not claims.tag else followed
     for absent in unsure:
         what = f", although the wheel is for {claims.tag}: whether the import fails is not known"
@@ -220,6 +227,8 @@ _OTHER_SYSTEMS = ("macos", "osx", "darwin", "linux", "unix", "posix", "x11", "wa
 """What is in the names of modules that wheels for Windows have no more than a stub of: matplotlib's ``_macosx``."""
 _BUILT = (".lib", ".exp", ".pdb", ".a")
 """How files end that are made when an extension module is built."""
+_TRANSLATED = (".c", ".cpp")
+"""How files end that Cython makes."""
 
 
 def _own_paths(subject: Subject) -> Iterator[str]:
@@ -249,10 +258,12 @@ class _Claims:
         self._subject, self._view = subject, subject.view
         self._stems: dict[str, set[str]] = {}
         # torch has such files in torch/lib, which is no package, and nearly all of its code has the word "torch"
-        suffixes = (*_BUILT, ".pyi") if _is_for_one_python(subject) else _BUILT
+        suffixes = (*_BUILT, *_TRANSLATED, ".pyi") if _is_for_one_python(subject) else _BUILT
         built = {module_name(path): base(path) for path in _own_paths(subject) if path.endswith(suffixes)}
-        built = {name: file for name, file in built.items() if self._has_modules(name.rpartition(".")[0])}
-        self._built = {name: file for name, file in built.items() if not self._is_there(name)}
+        built = {name.removesuffix(".__init__"): file for name, file in built.items()}
+        self._stubs = {name for name, file in built.items() if file == "__init__.pyi" and self._modules_in(name)}
+        built = {name: file for name, file in built.items() if self._may_be_in(name.rpartition(".")[0], name)}
+        self._built = {name: file for name, file in built.items() if self._is_built(name, file)}
         listed = {name for name in _listed(subject) if not self._is_there(name)}
         own = [*_own_paths(subject)] if listed else []
         listed.difference_update(map(stem, filter(_is_module, own)))
@@ -260,6 +271,14 @@ class _Claims:
         self._compiled = [path for path in (*subject.images, *subject.malformed) if path.lower().endswith(".pyd")]
         self.tag = subject.distribution.tags[0] if not self._compiled and _is_for_one_python(subject) else ""
         """The first tag of a wheel for one kind of Python in which no extension module is left."""
+
+    def _is_built(self, module: str, file: str) -> bool:
+        """Whether no file is a module of which there is one that building it left behind.
+
+        Cython translates what is then compiled: thinc has the source of a module for macOS, and not what is made of it.
+        """
+        path = f"{SITE_PACKAGES}/{module.replace('.', '/')}.pyx"
+        return not self._is_there(module) and (not file.endswith(_TRANSLATED) or path in self._view)
 
     def _modules_in(self, package: str) -> set[str]:
         """The names of the modules that lie in a package, or beside all packages."""
@@ -277,13 +296,21 @@ class _Claims:
     def _has_modules(self, package: str) -> bool:
         return bool(self._modules_in(package)) or package in self._packages
 
+    def _may_be_in(self, package: str, name: str) -> bool:
+        """Whether a module can be imported from where it should be: apsw's is the package itself."""
+        return self._has_modules(package) or name in self._stubs
+
+    def is_namespace(self, module: str) -> bool:
+        """Whether a folder of modules can be imported for a package whose own file is not there."""
+        return module in self._stubs and not self._is_package(module)
+
     def _is_package(self, name: str) -> bool:
         return not name or "__init__" in self._modules_in(name)
 
     def _is_there(self, module: str) -> bool:
         """Whether a file is the module, or a folder with modules; cryptography has one with stubs beside its module."""
         package, _, name = module.rpartition(".")
-        return name in self._modules_in(package) or self._has_modules(module)
+        return name in self._modules_in(package) or (self._has_modules(module) and not self.is_namespace(module))
 
     @property
     def words(self) -> tuple[bytes, ...]:
@@ -306,7 +333,7 @@ class _Claims:
             return ""
         if name in self._listed:
             return f"top_level.txt lists {name}"
-        own = (sure or not self._may_define(package, name)) if package else self._is_named_like_the_package(name)
+        own = (sure or not self._may_define(package, name)) if package else self.is_named_like_the_package(name)
         return f"the wheel is for {self.tag}" if self.tag and own else ""
 
     def _may_be_made(self, package: str, name: str, *, sure: bool) -> bool:
@@ -315,10 +342,12 @@ class _Claims:
             return True
         if not sure and self._is_package(package) and self._may_define(package, name):
             return True
-        sources = (self._view.source(path) for path in self._compiled if self._view.file(path).size <= LARGEST)
-        return any(CompiledNames(source).may_make(name) for source in sources)
+        below = f"{SITE_PACKAGES}/{f'{package}.{name}'.lstrip('.').replace('.', '/')}/"  # which need the module
+        others = (path for path in self._compiled if not path.startswith(below))
+        small = (path for path in others if self._view.file(path).size <= LARGEST)
+        return any(CompiledNames(self._view.source(path)).may_make(name) for path in small)
 
-    def _is_named_like_the_package(self, name: str) -> bool:
+    def is_named_like_the_package(self, name: str) -> bool:
         """Whether a module beside the packages is this wheel's: ``_jpype`` beside ``jpype``, and nobody else's."""
         tops = {inside(path).partition("/")[0].partition(".")[0].lower() for path in _own_paths(self._subject)}
         others = (*module_owners().get(name, ()), *map(canonical, self._subject.distribution.requires))
@@ -336,41 +365,17 @@ class _Claims:
         return python_source(self._view, path).decode("utf-8", "replace") if path in self._view else default
 
 
-def _imported_first(subject: Subject, words: tuple[bytes, ...]) -> Iterator[tuple[str, bool, str]]:
-    """The names that importing a file of the package imports for certain, whether each is a module, and the file."""
-    budget = budget_of(subject.view)
-    for path, source in python_code(subject.view, words) if words else ():
-        package = folder(inside(path)).replace("/", ".")
-        try:
-            nodes = [*_run_first(budget.parse(source, path))]
-        except OutOfBudget as error:
-            budget.give_up(path, str(error))
-            continue
-        for node in nodes:
-            if isinstance(node, ast.Import):
-                yield from ((alias.name, True, path) for alias in node.names)
-            else:
-                names = [name.lstrip(".") for name in imported_from(node, package)]
-                yield from ((name, name == names[0], path) for name in names)
+def _imported_first(subject: Subject, claims: _Claims) -> Iterator[tuple[str, bool, str]]:
+    """The names that importing a file of the package imports for certain, whether each is a module, and the file.
 
-
-def _run_first(tree: ast.Module | None) -> Iterator[ast.Import | ast.ImportFrom]:
-    """The imports of a file that run under no condition, and whose failure nothing catches.
-
-    Both ways of a condition may import one module: files that SWIG made do, from their package or without one.
+    A module beside the packages also where a function imports it: cffi's own is needed for whatever cffi does.
     """
-    for node in tree.body if tree is not None else ():
-        ways: list[list[ast.stmt]] = [[node]]
-        if isinstance(node, ast.Try):
-            caught = next((one.body for one in node.handlers if catches(one.type, NO_MODULE) is not False), None)
-            ways = [node.body] if caught is None or any(isinstance(one, ast.Raise) for one in caught) else []
-        elif isinstance(node, ast.If):
-            ways = [node.body, node.orelse]
-        imports = [[one for one in way if isinstance(one, ast.Import | ast.ImportFrom)] for way in ways]
-        words = [{alias.name.rpartition(".")[2] for one in way for alias in one.names} for way in imports]
-        for one in (one for way in imports for one in way):
-            if all(way.intersection(alias.name.rpartition(".")[2] for alias in one.names) for way in words):
-                yield one
+    budget = budget_of(subject.view)
+    for path, source in python_code(subject.view, claims.words) if claims.words else ():
+        yield from ((name, is_module, path) for name, is_module in imported_first(source, path, budget))
+        for name, caught in read_imports(source, path, budget, NO_MODULE).items():
+            if not caught and "." not in name and claims.is_named_like_the_package(name):
+                yield name, True, path
 
 
 def _problem(subject: Subject, fault: CodeFault, names: list[str]) -> str:

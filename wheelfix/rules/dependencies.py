@@ -212,7 +212,7 @@ def _doubt_about_absence(subject: Subject, need: Need) -> str:
 
 def toolkit_searched(subject: Subject, need: Need) -> str:
     """What makes a DLL of CUDA available on a machine that has the toolkit, as the package's own code has it."""
-    if family_group(need.name) not in ("cuda", "cudnn"):
+    if subject.profile.bare or family_group(need.name) not in ("cuda", "cudnn"):
         return ""
     if subject.loading is None and subject.unread_code:
         return f"a folder that {subject.whose_code(adding=True)} adds has it, which is not known"

@@ -26,14 +26,15 @@ from wheelfix.exam.sets import open_parts, open_set
 from wheelfix.exam.wheel import WheelScan
 from wheelfix.knowledge.system import classify, runtime_file
 from wheelfix.knowledge.winerrors import NOT_FOUND, deviation, shown_by
+from wheelfix.loader.followed import top_level
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
 from wheelfix.loader.packageloading import extension_modules, has_entry, loading_of, module_name
-from wheelfix.loader.predict import absent_folder_code, error_line, shown_path
+from wheelfix.loader.predict import absent_folder_code, error_line, predict_absent, shown_path
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.requirements import holds_on_target, parse_requirement
 from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name, parent
 from wheelfix.model import LoadEvent, LoadOutcome, Machine, Prediction, Severity, canonical, dll_key
-from wheelfix.pycode.importer import ImportEnd, import_end
+from wheelfix.pycode.importer import ImportEnd, Imports
 from wheelfix.rules.codeloads import unsure_code_loads
 from wheelfix.rules.failures import depends_on_import_order
 from wheelfix.rules.otherdistributions import unknown_provider
@@ -332,7 +333,7 @@ def expectations(
 
     ``bare`` says that the machine has nothing else, no CUDA toolkit for example, as under Wine.
     """
-    options = ScanOptions(beside=(prefix,), roots=RootOptions(discover=False), jobs=all_cores())
+    options = ScanOptions(bare=bare, beside=(prefix,), roots=RootOptions(discover=False), jobs=all_cores())
     with (
         open_set(options, [wheel]) as beside,
         open_parts([wheel], options) as parts,
@@ -341,18 +342,19 @@ def expectations(
         archive = parts[0].archive
         assert archive is not None
         view = beside.around(parts).focused(parts[0].distribution.paths)
-        yield Expectations(WheelScan(archive, options, pool, None, view).examine(python=python), bare=bare)
+        yield Expectations(WheelScan(archive, options, pool, None, view).examine(python=python))
 
 
 class Expectations:
     """The predictions for one wheel, by module."""
 
-    def __init__(self, examination: Examination, *, bare: bool) -> None:
+    def __init__(self, examination: Examination) -> None:
         self.examination = examination
-        self._bare = bare
         self.report = examination.report
         self.subject = examination.subject
         self._view = self.subject.view
+        self._imports = Imports(self._view, self.subject.profile, complete=True)
+        """The imports that a scan follows, for more steps: what a few modules do may take a second."""
         outcomes = self.subject.outcomes
         self._failing = {outcome.event.path for outcome in outcomes if outcome.code}
         loading = loading_of(self._view)
@@ -370,7 +372,7 @@ class Expectations:
         first = self.report.first_failure
         if first is not None and self._starts_with_loads:
             return expected_failure(first)
-        end = import_end(self._view, self.subject.profile, module, complete=True, bare=self._bare)
+        end = self._imports.end(module)
         if end.error and (end.certain or self._is_missing(end)):
             return expected_end(self._view, end)
         more = self._may_load_more(end)
@@ -380,6 +382,9 @@ class Expectations:
             )
         if end.certain:
             return expected_end(self._view, end)
+        for absent in self.subject.resolution.absent_modules:
+            if absent.sure and not absent.distribution and top_level(absent.file) == module.partition(".")[0]:
+                return expected_failure(predict_absent(self._view, absent))
         if end.fault is not None or end.missed or self._failing:
             return Expected(ImportAnswer.UNSURE, because=end.reason)
         if self._unsure is not None:
