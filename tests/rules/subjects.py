@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from tests.support.wheels import ALONE, build_wheel
 from wheelfix.archive.faults import ArchiveFault
@@ -185,6 +186,22 @@ def subject(
     )
 
 
+def linked(
+    *edges: Edge,
+    loaded: Iterable[str | LoadOutcome] = (),
+    images: Mapping[str, ImageFacts] | None = None,
+    **more: Any,
+) -> Subject:
+    """Return a subject with the files that these edges name, each of which imports what it asks for, and others."""
+    asked: dict[str, list[str]] = {item.provider.path: [] for item in edges if isinstance(item.provider, InView)}
+    for item in edges:
+        if "/" in item.importer:
+            asked.setdefault(item.importer, []).append(item.name)
+    files = {path: dll(*names) for path, names in asked.items()} | dict(images or {})
+    events = [loads(one) if isinstance(one, str) else one for one in loaded]
+    return subject(files, edges, events=events, **more)
+
+
 def code(*archs: str) -> GpuCode:
     """Return GPU code; an architecture may come with its version of PTX: ``ptx_35@7.8``."""
     ptx: dict[str, tuple[int, int]] = {}
@@ -225,6 +242,7 @@ def run(thing: Subject, *codes: str) -> list[Finding]:
     return list(registry.run(thing, select=codes))
 
 
-def codes(thing: Subject) -> list[str]:
-    """Return the codes of everything that is found, with severities: ``WF301:error``."""
-    return [f"{item.code}:{item.severity}" for item in registry.run(thing)]
+def codes(thing: Subject | ScanReport, *chosen: str) -> list[str]:
+    """Return the codes of what is found, all or some of it, with severities: ``WF301:error``."""
+    found = registry.run(thing) if isinstance(thing, Subject) else thing.findings
+    return [f"{item.code}:{item.severity}" for item in found if item.code.startswith(chosen or "WF")]

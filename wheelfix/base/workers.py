@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from wheelfix.base.programs import Worker
 
     Progress: TypeAlias = Callable[[int, int], None]
-    Work: TypeAlias = Callable[[_A, int, Progress], _R]
+    Work: TypeAlias = Callable[[_A, int, Progress | None], _R]
     """Is called with an input, how many threads it may use, and whom to report bytes to."""
     Start: TypeAlias = Callable[[], AbstractContextManager[Work[_A, _R]]]
     """Is called once in every process; what it opens serves all inputs of that process."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.base.inputfiles import begin_run
 from wheelfix.base.values import field, frozen, replace
-from wheelfix.base.workers import in_processes, worth_processes
 from wheelfix.cli.commands import say
 from wheelfix.cli.common import expand_inputs, given_paths
 from wheelfix.cli.output import Output
@@ -16,7 +15,7 @@ from wheelfix.cli.repair import repair_options
 from wheelfix.cli.settings import group_inputs
 from wheelfix.cli.try_ import check_trial, try_written
 from wheelfix.errors import InputError, WheelfixError, failure_of
-from wheelfix.exam.examination import FailedInput, Progress, Shares, file_size, lost_input
+from wheelfix.exam.examination import FailedInput, Progress, each_input, lost_input
 from wheelfix.exam.scan import scan_inputs
 from wheelfix.plan.make import allowed_names
 from wheelfix.repairs.repair import repair, targets_differ, with_jobs
@@ -85,19 +84,13 @@ def _take_all(
     paths: list[Path], options: RepairOptions, filters: _Filters, progress: Progress
 ) -> Generator[_Taken, None, None]:
     """Take wheels through the stage, several at once in processes where that is faster."""
-    with lazy_index(options.scan.roots, options.scan.remote) as index:
-        sizes, jobs = [file_size(path) for path in paths], options.scan.jobs
-        if targets_differ(paths, options) and worth_processes(sizes, jobs):
-            start, report = functools.partial(_taking, paths, options, filters), Shares(progress).report
-            yield from in_processes(start, paths, sizes, jobs=jobs, lost=_lost, progress=report)
-            return
-        for path in paths:
-            yield _take(path, options, filters, index, progress)
+    start, apart = functools.partial(_taking, paths, options, filters), targets_differ(paths, options)
+    yield from each_input(start, paths, options.scan.jobs, progress, _lost, side_by_side=apart)
 
 
 @contextlib.contextmanager
 def _taking(paths: list[Path], options: RepairOptions, filters: _Filters) -> Iterator[Work[Path, _Taken]]:
-    """What a worker process does with each wheel."""
+    """What is done with each wheel, here or in a process of its own."""
     begin_run(paths)
     with lazy_index(options.scan.roots, options.scan.remote) as index:
         yield lambda path, threads, progress: _take(path, with_jobs(options, threads), filters, index, progress)
@@ -107,7 +100,7 @@ def _lost(path: Path, reason: str) -> _Taken:
     return _Taken(str(path), failure=lost_input(path, reason).error)
 
 
-def _take(path: Path, options: RepairOptions, filters: _Filters, index: LazyIndex, progress: Progress) -> _Taken:
+def _take(path: Path, options: RepairOptions, filters: _Filters, index: LazyIndex, progress: Progress | None) -> _Taken:
     """Repair one wheel and scan what came out; a wheel that cannot be repaired is scanned as it is."""
     looked_at, taken = path, _Taken(str(path))
     allowed = options.allow_missing

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from wheelfix.base.values import field, frozen
 from wheelfix.errors import EnvironmentFailure, WheelfixError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from wheelfix.archive.faults import ArchiveFault
     from wheelfix.archive.metadata import WheelInfo
+    from wheelfix.base.workers import Start
     from wheelfix.model import ScanReport
     from wheelfix.remote.ranges import WheelPath
     from wheelfix.rules.context import Subject
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Is called with how much of the work is done, and how much there is."""
+_R = TypeVar("_R")
 
 
 @frozen
@@ -67,7 +70,32 @@ def lost_input(path: Path, reason: str) -> FailedInput:
     return FailedInput(str(path), EnvironmentFailure(str(path), because=reason, hint="try it alone, with -j 1"))
 
 
-def file_size(path: Path) -> int:
+def each_input(
+    start: Start[Path, _R],
+    paths: Sequence[Path],
+    jobs: int,
+    progress: Progress | None,
+    lost: Callable[[Path, str], _R],
+    *,
+    side_by_side: bool = True,
+) -> Iterator[_R]:
+    """Work on inputs and give the results in their order; several at once in processes where that is faster.
+
+    ``lost`` makes the result of an input whose process died, from the reason.
+    """
+    if len(paths) > 1 and side_by_side:
+        from wheelfix.base.workers import in_processes, worth_processes
+
+        sizes = [_file_size(path) for path in paths]
+        if worth_processes(sizes, jobs):
+            yield from in_processes(start, paths, sizes, jobs=jobs, lost=lost, progress=Shares(progress).report)
+            return
+    with start() as work:
+        for path in paths:
+            yield work(path, jobs, progress)
+
+
+def _file_size(path: Path) -> int:
     """Return the size of a file; 0 for a folder, and for what is not there."""
     try:
         status = path.stat()

@@ -18,7 +18,7 @@ from wheelfix.exam.examination import (
     FailedInput,
     Progress,
     Shares,
-    file_size,
+    each_input,
     lost_input,
 )
 from wheelfix.exam.examine import examine_view
@@ -101,8 +101,14 @@ def scan_inputs(
     It must be a function that can be pickled. ``client`` reads wheels on servers that have been asked before.
     """
     waiting = list(paths)
+    several, as_set = len(waiting) > 1 and options.jobs > 1, options.together or options.beside or options.lockfile
+    files = [path for path in waiting if isinstance(path, Path)]  # servers are waited for in threads
+    if several and len(files) == len(waiting) and not (as_set or options.remote.deps):
+        for results in each_input(functools.partial(_scanning, options, finish), files, options.jobs, progress, _lost):
+            yield from results
+        return
     with lazy_index(options.roots, options.remote) as index:
-        if options.together or options.beside or options.lockfile is not None or options.remote.deps:
+        if as_set or options.remote.deps:
             from wheelfix.exam.sets import scan_set
 
             deps = options.remote.deps
@@ -110,22 +116,12 @@ def scan_inputs(
                 found = scan_set(waiting, options, index, progress, asked if deps else None)
                 yield from _finished(found, finish)
             return
-        if len(waiting) == 1 or options.jobs == 1:
+        if not several:
             for path in waiting:
                 yield from _finished(_results(path, options, index, progress), finish)
             return
-        from wheelfix.base.workers import in_processes, worth_processes
-
-        shares = Shares(progress)
-        files = [path for path in waiting if isinstance(path, Path)]  # servers are waited for in threads
-        if len(files) == len(waiting) and worth_processes(sizes := list(map(file_size, files)), options.jobs):
-            start = functools.partial(_scanning, options, finish)
-            jobs, report = options.jobs, shares.report
-            for results in in_processes(start, files, sizes, jobs=jobs, lost=_lost, progress=report):
-                yield from results
-            return
         index.open().prepare()
-        alone = replace(options, jobs=1)
+        alone, shares = replace(options, jobs=1), Shares(progress)
         with WorkerPool(options.jobs) as pool:
             running: deque[Task[list[ScanReport | FailedInput]]] = deque()
             for path in waiting:
@@ -151,10 +147,10 @@ def _lost(path: Path, reason: str) -> list[ScanReport | FailedInput]:
 def _scanning(
     options: ScanOptions, finish: Callable[[ScanReport], ScanReport] | None
 ) -> Iterator[Work[Path, list[ScanReport | FailedInput]]]:
-    """What a worker process does with each input."""
+    """What is done with each input, here or in a process of its own."""
     with lazy_index(options.roots, options.remote) as index:
 
-        def work(path: Path, threads: int, progress: Progress) -> list[ScanReport | FailedInput]:
+        def work(path: Path, threads: int, progress: Progress | None) -> list[ScanReport | FailedInput]:
             own = replace(options, jobs=threads)
             return list(_finished(_results(path, own, index, progress), finish))
 

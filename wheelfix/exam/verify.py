@@ -15,7 +15,7 @@ from wheelfix.archive.record import check_record
 from wheelfix.base.options import ScanOptions
 from wheelfix.base.values import replace
 from wheelfix.errors import failure_of
-from wheelfix.exam.examination import FailedInput, Progress, Shares, file_size, lost_input
+from wheelfix.exam.examination import FailedInput, Progress, each_input, lost_input
 from wheelfix.model import Finding, Machine, Resolution, ScanReport
 from wheelfix.rules.archive import fault_findings
 from wheelfix.rules.registry import pick
@@ -78,22 +78,12 @@ def verify_all(
     paths: Iterable[Path], options: ScanOptions, progress: Progress | None = None
 ) -> Generator[ScanReport | FailedInput, None, None]:
     """Verify several wheels, in the order given; one that cannot be read does not stop the rest."""
-    waiting = list(paths)
-    if len(waiting) > 1:
-        from wheelfix.base.workers import in_processes, worth_processes
-
-        sizes = [file_size(path) for path in waiting]
-        if worth_processes(sizes, options.jobs):
-            start, report = functools.partial(_verifying, options), Shares(progress).report
-            yield from in_processes(start, waiting, sizes, jobs=options.jobs, lost=lost_input, progress=report)
-            return
-    for path in waiting:
-        yield _result(path, options, progress)
+    yield from each_input(functools.partial(_verifying, options), list(paths), options.jobs, progress, lost_input)
 
 
 @contextlib.contextmanager
 def _verifying(options: ScanOptions) -> Iterator[Work[Path, ScanReport | FailedInput]]:
-    """What a worker process does with each wheel."""
+    """What is done with each wheel, here or in a process of its own."""
     yield lambda path, threads, progress: _result(path, replace(options, jobs=threads), progress)
 
 

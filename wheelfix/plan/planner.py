@@ -417,7 +417,7 @@ class Planner:
 
         A second copy of a DLL that is found after all would be loaded beside the first.
         """
-        if not self.before.subject.unread_code:
+        if not self.before.subject.unread_code(adding=True):
             return False
         places = {self.view.origin(path) for path in need.present_at}
         reported = [f for f in self.before.report.findings if says_out_of_reach(f) and f.subject in places]

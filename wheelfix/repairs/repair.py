@@ -13,9 +13,8 @@ from wheelfix.archive.record import check_record
 from wheelfix.base.inputfiles import begin_run, check_target, refuse_same
 from wheelfix.base.options import RepairOptions
 from wheelfix.base.values import frozen, replace
-from wheelfix.base.workers import in_processes, worth_processes
 from wheelfix.errors import CannotRepair, failure_of
-from wheelfix.exam.examination import FailedInput, Progress, Shares, file_size, lost_input
+from wheelfix.exam.examination import FailedInput, Progress, each_input, lost_input
 from wheelfix.exam.wheel import RecordIsWrong, WheelScan, looking_at
 from wheelfix.model import TRUSTED, Finding, Repairable, Severity
 from wheelfix.pe.signature import read_signature
@@ -129,15 +128,8 @@ def repair_all(
     paths: Sequence[Path], options: RepairOptions, *, dry_run: bool = False, progress: Progress | None = None
 ) -> Generator[Repaired | FailedInput, None, None]:
     """Repair wheels and give the results in their order; their reports have findings alone."""
-    with lazy_index(options.scan.roots, options.scan.remote) as index:
-        if len(paths) > 1 and targets_differ(paths, options):
-            sizes, jobs = [file_size(path) for path in paths], options.scan.jobs
-            if worth_processes(sizes, jobs):
-                start, report = functools.partial(_repairing, paths, options, dry_run), Shares(progress).report
-                yield from in_processes(start, paths, sizes, jobs=jobs, lost=lost_input, progress=report)
-                return
-        for path in paths:
-            yield _result(path, options, index, dry_run, progress)
+    start, apart = functools.partial(_repairing, paths, options, dry_run), targets_differ(paths, options)
+    yield from each_input(start, paths, options.scan.jobs, progress, lost_input, side_by_side=apart)
 
 
 def targets_differ(paths: Sequence[Path], options: RepairOptions) -> bool:
@@ -149,11 +141,11 @@ def targets_differ(paths: Sequence[Path], options: RepairOptions) -> bool:
 def _repairing(
     paths: Sequence[Path], options: RepairOptions, dry_run: bool
 ) -> Iterator[Work[Path, Repaired | FailedInput]]:
-    """What a worker process does with each wheel."""
+    """What is done with each wheel, here or in a process of its own."""
     begin_run(paths)
     with lazy_index(options.scan.roots, options.scan.remote) as index:
 
-        def work(path: Path, threads: int, progress: Progress) -> Repaired | FailedInput:
+        def work(path: Path, threads: int, progress: Progress | None) -> Repaired | FailedInput:
             return _result(path, with_jobs(options, threads), index, dry_run, progress)
 
         yield work

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-from collections import defaultdict
 from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.base.values import field, frozen, grouped
@@ -36,19 +35,18 @@ from wheelfix.model import (
     NumpyApi,
     Resolution,
     Signature,
-    UnreadCall,
     canonical,
     dll_key,
     fold,
 )
-from wheelfix.pycode.sourcecode import SOURCE_LIMIT, python_source
+from wheelfix.pycode.sourcecode import python_code
 from wheelfix.roots.host import card_arch
 from wheelfix.roots.release import Wanted
 from wheelfix.roots.root import numbers
 from wheelfix.rules.wording import dotted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
     from wheelfix.archive.faults import ArchiveFault
     from wheelfix.knowledge.targets import TargetList
@@ -195,9 +193,16 @@ class Subject:
         return caught_by_name(self.view, frozenset(event.module for event in failed if not event.text))
 
     @functools.cached_property
-    def backends(self) -> Backends:
-        """Which files stand for one another."""
-        return Backends(self.images)
+    def _backends(self) -> dict[_Group, list[tuple[str, str]]]:
+        """The images that may stand for one another, each with the folded name of the DLL that it imports."""
+        imports = ((path, item.dll) for path, image in self.images.items() for item in image.imports)
+        return grouped((_group_of(path, dll), (dll_key(dll), path)) for path, dll in imports)
+
+    def other_backends(self, edge: Edge) -> list[str]:
+        """Return the names of files of the importer's kind that import another release of the DLL, and not this one."""
+        group = self._backends.get(_group_of(edge.importer, edge.name), ())
+        own = {path for name, path in group if name == dll_key(edge.name)}
+        return [base(path) for path in sorted({path for _, path in group} - own)]
 
     @functools.cached_property
     def failed_chains(self) -> dict[str, tuple[str, ...]]:
@@ -220,32 +225,20 @@ class Subject:
         )
 
     @functools.cached_property
-    def sources(self) -> tuple[str, ...]:
-        """The Python files of the subject, as text."""
-        own = (file for file in self.view.own_files if file.layer is Layer.SUBJECT and file.path.endswith(".py"))
-        small = (python_source(self.view, file.path) for file in own if file.size <= SOURCE_LIMIT)
-        return tuple(data.decode("utf-8", "replace") for data in small)
+    def words(self) -> frozenset[str]:
+        """The words of the subject's Python code."""
+        sources = (source for _, source in python_code(self.view, (b"",)))
+        return frozenset(word for source in sources for word in re.findall(r"\w+", source))
 
-    @functools.cached_property
-    def unread_code(self) -> tuple[str, ...]:
-        """Python code that importing the package runs, and that adds DLL folders which could not be read from it."""
-        # What is in a file whose imports were not followed, or in a function for others, says nothing about folders.
-        files = {call.file: call.at_import and call.line > 0 for call in self._unread(adding=True)}
-        return tuple((self.view.read_text(file, SOURCE_LIMIT) or "") if own else "" for file, own in files.items())
+    def unread_code(self, *, adding: bool) -> str:
+        """Return whose code adds a folder, or loads a DLL, that could not be read from it; nothing if none does.
 
-    @functools.cached_property
-    def loads_unread(self) -> bool:
-        """Whether importing the package runs code that loads a DLL which could not be read from it."""
-        return bool(self._unread(adding=False))
-
-    def whose_code(self, *, adding: bool) -> str:
-        """Return whose code adds a folder, or loads a DLL, that could not be read from it, as part of a sentence."""
-        owners = dict.fromkeys(self.owner(call.file) for call in self._unread(adding=adding))
-        return "the package's code" if "" in owners or not owners else f"the code of {' or '.join(owners)}"
-
-    def _unread(self, *, adding: bool) -> list[UnreadCall]:
-        calls = self.resolution.unread_calls
-        return [call for call in calls if call.reached and (call.function == "add_dll_directory") is adding]
+        Only code counts that importing the package runs.
+        """
+        calls = (call for call in self.resolution.unread_calls if call.reached)
+        found = (call.file for call in calls if (call.function == "add_dll_directory") is adding)
+        owners = dict.fromkeys(map(self.owner, found))
+        return "the package's code" if "" in owners else f"the code of {' or '.join(owners)}" if owners else ""
 
     @functools.cached_property
     def has_qt(self) -> bool:
@@ -343,35 +336,12 @@ _Group: TypeAlias = "tuple[str, str, str]"
 """A folder, the name of files in it without digits, and the name of a DLL that they import, without digits."""
 
 
-class Backends:
-    """The images of a package by what they import, so that one lookup shows whether a need has an alternative."""
-
-    def __init__(self, images: Mapping[str, Image]) -> None:
-        self._files: defaultdict[_Group, set[str]] = defaultdict(set)
-        self._importers: defaultdict[tuple[_Group, str], set[str]] = defaultdict(set)
-        for path, image in images.items():
-            for item in image.imports:
-                group = self._group(path, item.dll)
-                self._files[group].add(path)
-                self._importers[group, dll_key(item.dll)].add(path)
-
-    def _group(self, importer: str, dll: str) -> _Group:
-        return folder(importer), without_digits(base(importer)), without_digits(dll)
-
-    def has_other(self, edge: Edge) -> bool:
-        """Whether another file of the importer's kind imports another release of the DLL, and not this one."""
-        group = self._group(edge.importer, edge.name)
-        return len(self._files[group]) > len(self._importers[group, dll_key(edge.name)])
-
-    def others(self, edge: Edge) -> list[str]:
-        """The names of such files."""
-        group = self._group(edge.importer, edge.name)
-        return [base(path) for path in sorted(self._files[group] - self._importers[group, dll_key(edge.name)])]
+def _group_of(importer: str, dll: str) -> _Group:
+    return folder(importer), _without_digits(base(importer)), _without_digits(dll)
 
 
 @functools.lru_cache(maxsize=1 << 14)
-def without_digits(name: str) -> str:
-    """Return a name in which every number is the same."""
+def _without_digits(name: str) -> str:
     return re.sub("[0-9]+", "#", dll_key(name))
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import fnmatch
 import functools
-import re
 from typing import TYPE_CHECKING
 
 from wheelfix.base.values import frozen, grouped, replace
@@ -190,10 +189,10 @@ def judge(subject: Subject, need: Need, usable: Sequence[str]) -> Judgement:
 
 def _doubt_about_place(subject: Subject, usable: Sequence[str]) -> str:
     """What may make the loader look where a DLL is: only code that was seen and could not be read to the end."""
-    if subject.unread_code:
-        return f"{subject.whose_code(adding=True)} adds that folder, which could not be determined"
-    if subject.loads_unread:
-        return f"{subject.whose_code(adding=False)} loads it first, which could not be determined"
+    if code := subject.unread_code(adding=True):
+        return f"{code} adds that folder, which could not be determined"
+    if code := subject.unread_code(adding=False):
+        return f"{code} loads it first, which could not be determined"
     module = next((path for path in usable if path.lower().endswith(".pyd") and subject.owner(path)), "")
     if module:  # clingo's own code imports the module that clingo-lpx needs, in the handler of a failed import
         return f"the code of {subject.owner(module)} imports it first, which could not be determined"
@@ -214,8 +213,8 @@ def toolkit_searched(subject: Subject, need: Need) -> str:
     """What makes a DLL of CUDA available on a machine that has the toolkit, as the package's own code has it."""
     if subject.profile.bare or family_group(need.name) not in ("cuda", "cudnn"):
         return ""
-    if subject.loading is None and subject.unread_code:
-        return f"a folder that {subject.whose_code(adding=True)} adds has it, which is not known"
+    if subject.loading is None and (code := subject.unread_code(adding=True)):
+        return f"a folder that {code} adds has it, which is not known"
     return subject.loading.unless if subject.loading is not None else ""
 
 
@@ -287,12 +286,12 @@ def _some_module_loads(subject: Subject) -> bool:
 
 def _backend_excuse(subject: Subject, loaded: Sequence[Edge]) -> Excuse | None:
     """Return that other files do the same work as those that fail, if there are such files."""
-    if not all(subject.backends.has_other(edge) for edge in loaded):
+    if not all(map(subject.other_backends, loaded)):
         return None
     failed = {base(outcome.event.path) for outcome in subject.failures}
-    others = [name for name in subject.backends.others(loaded[0]) if name not in failed]
-    if others:
-        return Excuse(f"it is for one of several backends, and {others[0]} loads")
+    working = next((name for name in subject.other_backends(loaded[0]) if name not in failed), "")
+    if working:
+        return Excuse(f"it is for one of several backends, and {working} loads")
     return Excuse("it is for one of several backends, of which none loads", complete=False)
 
 
@@ -305,11 +304,11 @@ def _not_imported(subject: Subject, need: Need, loaded: Sequence[Edge]) -> Excus
     modules = [edge.importer for edge in loaded]
     names = {base(path).partition(".")[0] for path in modules if path.endswith(".pyd")}
     owners = owners_of(need.name) if len(names) == len({*map(base, modules)}) else ()
-    if not owners or any(is_named(subject, name) for name in names):
+    if not owners or names & subject.words:
         return None
     others = {base(path).partition(".")[0] for path in subject.images if path.endswith(".pyd")} - names
     private = all(name.startswith("_") for name in names) and any(owner.preloads for owner in owners)
-    if not private and not any(is_named(subject, name) for name in others):
+    if not private and not others & subject.words:
         return None
     shippers = [owner.distribution for owner in owners]
     return Excuse(f"no Python file of the package imports it, and {shippers[0]}, which has it, is not required", False)
@@ -323,12 +322,6 @@ def _imported_by_name(subject: Subject, loaded: Sequence[Edge]) -> Excuse | None
     return Excuse(
         "the package's code imports its modules by computed names, and continues without one that fails", False
     )
-
-
-def is_named(subject: Subject, module: str) -> bool:
-    """Whether some Python file of the subject has the name of a module as a word."""
-    spelled = re.compile(rf"(?<![A-Za-z0-9_]){re.escape(module)}(?![A-Za-z0-9_])")
-    return any(module in source and spelled.search(source) for source in subject.sources)
 
 
 def _is_qt_plugin(subject: Subject, path: str) -> bool:
@@ -413,7 +406,8 @@ def _out_of_reach(subject: Subject, need: Need, judged: Judgement, path: str) ->
     if subject.startup is not None and place.startswith(folder(subject.startup.lib)):
         place = subject.startup.lib
     # A repair copies only what is needed for certain: a second copy of a DLL that is found would be loaded beside it.
-    copied = not own or (need.reached and (judged.severity is Severity.ERROR or not subject.unread_code))
+    unread = subject.unread_code(adding=True)
+    copied = not own or (need.reached and (judged.severity is Severity.ERROR or not unread))
     does = f"{copying} puts" if copied else "put"
     hint = f"{does} a copy beside {need.importer_names[0]}, into {inside(place)}"
     if not all(importer.lower().endswith(".exe") for importer in need.importers):  # these are processes of their own

@@ -55,7 +55,7 @@ def local_engine(options: ScanOptions, jobs: int) -> Engine:
 def _surveying(options: ScanOptions) -> Iterator[Work[WheelSource, WheelRows]]:
     """What a worker process does with each wheel."""
 
-    def work(source: WheelSource, threads: int, progress: Progress) -> WheelRows:
+    def work(source: WheelSource, threads: int, progress: Progress | None) -> WheelRows:
         return survey_wheel(source, replace(options, jobs=threads))
 
     yield work
