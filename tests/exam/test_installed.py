@@ -62,6 +62,16 @@ def found_in(env: Path) -> list[tuple[str, str, str]]:
     ]
 
 
+FOR_312 = {"pkg/__init__.py": "from . import _x\n", "pkg/_x.pyd": pyd("python312.dll")}
+STABLE = {**FOR_312, "pkg/_x.pyd": pyd("python3.dll")}
+OWN_PYTHON = {
+    "pkg/__init__.py": "",
+    "pkg/run/tool.exe": forge_dll("tool.exe", imports={"python39.dll": ["Py_Main"]}),
+    "pkg/run/python39.dll": forge_dll("python39.dll", exports=["Py_Main"]),
+}
+GOES_ON = "try:\n    from .fast import *\nexcept ImportError:\n    pass\n"
+
+
 class TestPython:
     def test_the_environments_own_python_counts(self, tmp_path):
         """Seven distributions for Python 3.10 in an environment of 3.11 were all ok."""
@@ -71,37 +81,28 @@ class TestPython:
         assert failure is not None
         assert failure.message == "ModuleNotFoundError: No module named 'pkg._x'"
 
-    def test_the_right_python(self, tmp_path):
-        assert found_in(environment(tmp_path, module(tmp_path))) == []
-
-    def test_a_module_that_the_code_does_without(self, tmp_path):
-        """yaml goes on without its extension module."""
-        code = "try:\n    from .fast import *\nexcept ImportError:\n    pass\n"
-        wheel = module(tmp_path, "cp310", code)
-        env = lay(environment(tmp_path, wheel), {f"{SITE}/pkg/fast.py": "from . import _x\n"})
-        record = env / SITE / "pkg-1.0.dist-info" / "RECORD"
-        record.write_text(record.read_text("utf-8") + "pkg/fast.py,,\n", "utf-8")
-        assert found_in(env) == [("pkg", "WF401", "warning")]
-
-    def test_modules_without_a_tag_in_their_names(self, tmp_path):
-        files = {"pkg/__init__.py": "from . import _x\n", "pkg/_x.pyd": pyd("python312.dll")}
-        wheel = build_wheel(tmp_path, "pkg", "1.0", "cp312-cp312-win_amd64", files)
-        assert found_in(environment(tmp_path, wheel)) == [("pkg", "WF401", "error")]
-
-    def test_one_module_of_another_python(self, tmp_path):
-        """The tags are right, and WHEEL cannot know what was copied there."""
-        files = {"pkg/__init__.py": "from . import _x\n", "pkg/_x.pyd": pyd("python312.dll")}
-        wheel = build_wheel(tmp_path, files=files)
-        assert ("pkg", "WF401", "error") in found_in(environment(tmp_path, wheel))
-
-    def test_a_program_with_a_python_of_its_own(self, tmp_path):
-        files = {
-            "tool/__init__.py": "",
-            "tool/run/tool.exe": forge_dll("tool.exe", imports={"python39.dll": ["Py_Main"]}),
-            "tool/run/python39.dll": forge_dll("python39.dll", exports=["Py_Main"]),
-        }
-        wheel = build_wheel(tmp_path, "tool", "1.0", "py3-none-win_amd64", files)
-        assert "WF401" not in {code for _, code, _ in found_in(environment(tmp_path, wheel))}
+    @pytest.mark.parametrize(
+        ("tag", "files", "expected"),
+        [
+            ("cp311-cp311", {**FOR_312, "pkg/_x.pyd": pyd()}, []),
+            ("cp310-cp310", {**FOR_312, "pkg/__init__.py": GOES_ON, "pkg/fast.py": "from . import _x\n"}, ["warning"]),
+            ("cp312-cp312", FOR_312, ["error"]),
+            ("cp311-cp311", FOR_312, ["error"]),
+            ("py3-none", OWN_PYTHON, []),
+            ("cp39-abi3", STABLE, []),
+            ("cp312-abi3", STABLE, ["warning"]),
+            ("cp312-abi3", {**FOR_312, "pkg/_x.pyd": extension("python3.dll:PyType_GetTypeDataSize")}, ["warning"]),
+        ],
+        ids=[
+            *("the right Python", "yaml goes on without its module", "no tag in the name of the module"),
+            *("the tags are right, and WHEEL cannot know what was copied there", "a program with its own Python"),
+            *("the stable ABI", "a later stable ABI", "a symbol that this Python does not have"),
+        ],
+    )
+    def test_whether_the_python_is_the_right_one(self, tmp_path, tag, files, expected):
+        found = found_in(environment(tmp_path, build_wheel(tmp_path, "pkg", "1.0", f"{tag}-win_amd64", files)))
+        assert [severity for _, code, severity in found if code == "WF401"] == expected
+        assert (("pkg", "WF411", "error") in found) is (tag == "cp312-abi3" and files is not STABLE)
 
     def test_most_distributions_say_which_python_it_is(self, tmp_path):
         """A folder of 'pip install --target' does not name its Python."""
@@ -109,18 +110,6 @@ class TestPython:
         others = [build_wheel(tmp_path, name, "1.0", files=files) for name in ("a", "b")]
         env = environment(tmp_path, *others, module(tmp_path, "cp310"), config="")
         assert found_in(env) == [("pkg", "WF401", "error")]
-
-    @pytest.mark.parametrize(("tag", "expected"), [("cp39", []), ("cp312", [("pkg", "WF401", "warning")])])
-    def test_the_stable_abi(self, tmp_path, tag, expected):
-        files = {"pkg/__init__.py": "from . import _x\n", "pkg/_x.pyd": pyd("python3.dll")}
-        wheel = build_wheel(tmp_path, "pkg", "1.0", f"{tag}-abi3-win_amd64", files)
-        assert found_in(environment(tmp_path, wheel)) == expected
-
-    def test_a_symbol_that_this_python_does_not_have(self, tmp_path):
-        image = extension("python3.dll:PyType_GetTypeDataSize")
-        files = {"pkg/__init__.py": "from . import _x\n", "pkg/_x.pyd": image}
-        wheel = build_wheel(tmp_path, "pkg", "1.0", "cp312-abi3-win_amd64", files)
-        assert ("pkg", "WF411", "error") in found_in(environment(tmp_path, wheel))
 
 
 class TestNumpy:
@@ -200,23 +189,30 @@ class TestRequirements:
         found = [item.message for report in named(env, "user") for item in report.findings]
         assert found == ["user 1.0 requires Python >=3.12, but the environment has Python 3.11"]
 
-    def test_a_module_that_was_put_there_without_metadata(self, tmp_path):
-        env = environment(tmp_path, pure(tmp_path, "user", requires=["flux"]))
-        assert found_in(lay(env, {f"{SITE}/flux/__init__.py": ""})) == []
-
-    def test_packages_of_the_base_python(self, tmp_path):
-        """What a venv with --system-site-packages does not have may be in the Python that it was made from."""
-        wheel = module(tmp_path, code="import flux\n", requires=["flux"])
-        assert found_in(environment(tmp_path, wheel, config=VENV + "include-system-site-packages = true\n")) == []
-
-    def test_an_import_in_a_file_whose_import_is_caught(self, tmp_path):
-        """The failure of a module that is imported in a ``try`` is caught, wherever in it that is."""
-        files = {
-            "user/__init__.py": "try:\n    from . import fast\nexcept ImportError:\n    pass\n",
-            "user/fast.py": "import flux\n",
-        }
-        env = environment(tmp_path, build_wheel(tmp_path, "user", "1.0", ANY, files, requires=["flux"]))
-        assert found_in(env) == [("user", "WF330", "warning")]
+    @pytest.mark.parametrize(
+        ("files", "more", "config", "expected"),
+        [
+            ({"user/__init__.py": ""}, {f"{SITE}/flux/__init__.py": ""}, VENV, []),
+            ({"user/__init__.py": "import flux\n"}, {}, VENV + "include-system-site-packages = true\n", []),
+            (
+                {
+                    "user/__init__.py": "try:\n    from . import fast\nexcept ImportError:\n    pass\n",
+                    "user/fast.py": "import flux\n",
+                },
+                {},
+                VENV,
+                [("user", "WF330", "warning")],
+            ),
+        ],
+        ids=[
+            "put there without metadata",
+            "perhaps in the Python that the venv was made from",
+            "imported in a file whose import is caught",
+        ],
+    )
+    def test_what_is_no_error(self, tmp_path, files, more, config, expected):
+        wheel = build_wheel(tmp_path, "user", "1.0", ANY, files, requires=["flux"])
+        assert found_in(lay(environment(tmp_path, wheel, config=config), more)) == expected
 
     def test_the_first_file_that_imports_it_is_named(self, tmp_path):
         files = {"user/__init__.py": "import flux\nfrom . import zz\n", "user/zz.py": "import flux\n"}

@@ -16,6 +16,9 @@ FREEZE = """\
 certifi==2026.10.18
 flux @ file:///C:/wheels/flux-2.1%2Bcu128-cp311-cp311-win_amd64.whl#sha256=00
 numpy @ file:///C:/b/abs_1/croot/numpy_1707/work/dist
+https://example.org/viol_core-2.1-cp311-cp311-win_amd64.whl
+./wheels/oboe-2.1+cu12-py3-none-any.whl
+uvloop==0.23 ; sys_platform == 'linux'
 -e git+https://example.org/horn.git@0f3a#egg=horn&subdirectory=py
 # Editable install with no version control (reed==0.3)
 -e c:\\users\\me\\reed
@@ -141,7 +144,8 @@ def perhaps(found):
 class TestRequirements:
     def test_pip_freeze(self, tmp_path):
         found = read(tmp_path, FREEZE)
-        expected = ["certifi==2026.10.18", "flux==2.1+cu128", "numpy", "horn", "reed==0.3", "lute==1.4"]
+        expected = ["certifi==2026.10.18", "flux==2.1+cu128", "numpy", "viol-core==2.1", "oboe==2.1+cu12", "horn"]
+        expected += ["reed==0.3", "lute==1.4"]
         assert names(found) == expected
         assert found.unnamed == ()
 
@@ -188,6 +192,7 @@ class TestRequirements:
             ("-r https://example.org/r.txt\n", 1, "only files of this machine"),
             ("-r requirements.txt\n", 1, "includes it again"),
             ("flux==1\nnumpy=1.26.4=py311_0\n", 2, "does not say which distribution"),
+            ("./local/package\n", 1, "'./local/package' does not say which distribution"),
         ],
     )
     def test_a_bad_one_is_refused(self, tmp_path, text, line, reason):
@@ -253,7 +258,9 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("name", "text", "reason"),
         [
+            ("pylock.toml", "= 1", "not valid TOML"),
             ("pylock.toml", '[[packages]]\nname = "a"\n', "it has no lock-version"),
+            ("uv.lock", "x = 1\n", "no list of packages"),
             ("pylock.toml", 'lock-version = "2.0"\npackages = []\n', "its lock-version is 2.0; only 1 is supported"),
             ("uv.lock", 'version = 2\n[[package]]\nname = "a"\n', "its version is 2; only 1 is supported"),
             ("other.lock", '[[package]]\nname = "a"\n[metadata]\nlock-version = "2.1"\n', "uv did not write it"),

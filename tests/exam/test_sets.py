@@ -12,9 +12,7 @@ from tools.forge import forge_dll
 from wheelfix.base.options import ScanOptions
 from wheelfix.base.values import replace
 from wheelfix.errors import InputError
-from wheelfix.exam.lockfile import read_lockfile
 from wheelfix.exam.scan import scan_all
-from wheelfix.loader.profile import Profile
 from wheelfix.model import Machine, ScanReport, Verdict
 from wheelfix.pycode import reading
 from wheelfix.pycode.budget import CodeBudget
@@ -147,44 +145,61 @@ def test_code_that_knows_nothing_of_a_distribution_does_not_add_its_folder(tmp_p
     assert scanned([user, mid, flux(tmp_path, "")], together=True)["user"].verdict is Verdict.BROKEN
 
 
+DECIDES = "import importlib, pkgutil\nfor one in pkgutil.iter_modules():\n    importlib.import_module(one.name)\n"
+BY_METADATA = (
+    "import ctypes, importlib.metadata\nfor one in importlib.metadata.files('flux'):\n"
+    "    if one.match('*.dll'):\n        ctypes.CDLL(str(one.locate()))\n"
+)
+TOGETHER = {
+    "one answers the other": ({}, {}, "ok", 0),
+    "nothing adds the folder": ({}, {"code": ""}, "broken WF305", 126),
+    "nothing imports what adds the folder": ({"code": ""}, {}, "broken WF305", 126),
+    "another version": ({"symbols": ("f", "g")}, {}, "broken WF310", 127),
+    "for another processor": ({}, {"machine": Machine.X86}, "broken WF204", 193),
+    "code decides at run time": ({"code": DECIDES}, {}, "unsure WF308", 0),
+    "nothing runs the load": (
+        {},
+        {"code": "import ctypes\ndef later(name):\n    ctypes.CDLL(name)\n"},
+        "broken WF305",
+        126,
+    ),
+    "netgen loads the DLLs of netgen-occt, and its modules need them": ({"code": BY_METADATA}, {"code": ""}, "ok", 0),
+    "netgen computes what it loads: nobody may call ngsolve broken": (
+        {},
+        {"code": "import ctypes, json\nfor one in json.loads(input()):\n    ctypes.CDLL(one)\n"},
+        "unsure WF305: unless the code of flux loads it first",
+        0,
+    ),
+    "a folder that is computed": (
+        {},
+        {"code": "import os\nos.add_dll_directory(input())\n"},
+        "unsure WF305: unless the code of flux adds that folder",
+        0,
+    ),
+}
+
+
 class TestTogether:
-    def test_one_answers_the_other(self, tmp_path):
-        found = scanned([user(tmp_path), flux(tmp_path)], together=True)
-        assert found["user"].verdict is Verdict.OK
-        (provided,) = found["user"].provided
-        assert (provided.name, provided.how, provided.distributions) == ("flux.dll", "file", ("flux",))
-        assert provided.path == "Lib/site-packages/flux/bin/flux.dll"
+    @pytest.mark.parametrize(("own", "other", "expected", "number"), TOGETHER.values(), ids=TOGETHER)
+    def test_two_wheels(self, tmp_path, own, other, expected, number):
+        report = scanned([user(tmp_path, **own), flux(tmp_path, **other)], together=True)["user"]
+        answer, _, said = expected.partition(": ")
+        assert " ".join([report.verdict, *sorted(codes(report))]) == answer
+        assert not said or [said in item.message for item in report.findings if item.code == "WF305"] == [True]
+        assert (report.first_failure.code if report.first_failure else 0) == number
+
+    def test_who_serves_whom_is_said(self, tmp_path):
+        """Also where the order of imports is not known: Kivy's _window_sdl2 had no needs at all."""
+        for code in ("import flux\n", DECIDES):
+            folder = tmp_path / str(len(code))
+            (provided,) = scanned([user(folder, code), flux(folder)], together=True)["user"].provided
+            assert (provided.name, provided.how, provided.distributions) == ("flux.dll", "file", ("flux",))
+            assert provided.path == "Lib/site-packages/flux/bin/flux.dll"
+            assert provided.needed_by == ("user/_ext.pyd",)
 
     def test_alone_it_could_not_be_told(self, tmp_path):
-        found = scanned([user(tmp_path)])
-        assert codes(found["user"]) == {"WF318"}
-        assert found["user"].verdict is Verdict.UNSURE
-
-    def test_a_folder_that_nobody_adds_is_not_searched(self, tmp_path):
-        found = scanned([user(tmp_path), flux(tmp_path, "")], together=True)
-        assert codes(found["user"]) == {"WF305"}
-
-    def test_without_the_import_its_folder_is_not_added(self, tmp_path):
-        """The other distribution adds its folder when it is imported, and nothing imports it."""
-        found = scanned([user(tmp_path, ""), flux(tmp_path)], together=True)
-        assert codes(found["user"]) == {"WF305"}
-        assert found["user"].first_failure.explanation.endswith("is in a folder that is not searched.")
-
-    def test_code_that_decides_at_run_time_is_given_the_benefit_of_the_doubt(self, tmp_path):
-        code = "import importlib, pkgutil\nfor one in pkgutil.iter_modules():\n    importlib.import_module(one.name)\n"
-        found = scanned([user(tmp_path, code), flux(tmp_path)], together=True)
-        assert found["user"].verdict is not Verdict.BROKEN
-        assert "WF308" in {finding.code for finding in found["user"].findings}
-
-    def test_symbols_are_compared(self, tmp_path):
-        found = scanned([user(tmp_path, symbols=("f", "g")), flux(tmp_path)], together=True)
-        assert codes(found["user"]) == {"WF310"}
-        assert found["user"].first_failure.code == 127
-
-    def test_machines_are_compared(self, tmp_path):
-        found = scanned([user(tmp_path), flux(tmp_path, machine=Machine.X86)], together=True)
-        assert found["user"].verdict is Verdict.BROKEN
-        assert found["user"].first_failure.code == 193
+        found = scanned([user(tmp_path)])["user"]
+        assert (codes(found), found.verdict) == ({"WF318"}, Verdict.UNSURE)
 
     def test_what_others_import_is_imported_too(self, tmp_path):
         """user imports base, base imports flux."""
@@ -206,41 +221,6 @@ class TestTogether:
         with zipfile.ZipFile(wheels[0], "a") as archive:
             archive.writestr("user/first.py", "import flux\n")
         assert scanned(wheels, together=True)["user"].first_failure is None
-
-    @pytest.mark.parametrize(
-        ("code", "may"),
-        [
-            ("import ctypes, json\nfor one in json.loads(input()):\n    ctypes.CDLL(one)\n", "loads it first"),
-            ("import os\nos.add_dll_directory(input())\n", "adds that folder"),
-        ],
-        ids=["load", "folder"],
-    )
-    def test_code_of_others_that_could_not_be_read_leaves_it_open(self, tmp_path, code, may):
-        """netgen loads DLLs that it computes, and ngsolve needs them: nobody may call ngsolve broken."""
-        found = scanned([user(tmp_path), flux(tmp_path, code)], together=True)
-        assert found["user"].verdict is Verdict.UNSURE
-        (said,) = [item for item in found["user"].findings if item.code == "WF305"]
-        assert f"unless the code of flux {may}" in said.message
-
-    def test_a_load_that_nothing_runs_excuses_nothing(self, tmp_path):
-        code = "import ctypes\ndef later(name):\n    ctypes.CDLL(name)\n"
-        assert scanned([user(tmp_path), flux(tmp_path, code)], together=True)["user"].verdict is Verdict.BROKEN
-
-    def test_modules_below_a_package_have_what_its_import_has_loaded(self, tmp_path):
-        """netgen loads the DLLs of netgen-occt by importlib.metadata; its module for windows needs them, too."""
-        code = "import ctypes, importlib.metadata\nfor one in importlib.metadata.files('flux'):\n"
-        code += "    if one.match('*.dll'):\n        ctypes.CDLL(str(one.locate()))\n"
-        assert scanned([user(tmp_path, code), flux(tmp_path, "")], together=True)["user"].verdict is Verdict.OK
-
-    def test_who_serves_a_module_is_said_where_the_order_of_imports_is_not_known(self, tmp_path):
-        """Kivy's _window_sdl2 had no needs at all in the report of its set."""
-        code = "import importlib, pkgutil\nfor one in pkgutil.iter_modules():\n    importlib.import_module(one.name)\n"
-        (provided,) = scanned([user(tmp_path, code), flux(tmp_path)], together=True)["user"].provided
-        assert (provided.name, provided.distributions, provided.needed_by) == (
-            "flux.dll",
-            ("flux",),
-            ("user/_ext.pyd",),
-        )
 
     def test_what_cffi_loads_is_known_with_its_code_and_without(self, tmp_path):
         """cffi's own code was followed where it was in the set, and ended at a call of its compiled part."""
@@ -273,13 +253,11 @@ class TestTogether:
 
 
 class TestWith:
-    def test_is_not_reported_on(self, tmp_path):
-        found = scanned([user(tmp_path)], beside=(flux(tmp_path),))
+    @pytest.mark.parametrize("folder", [False, True])
+    def test_is_not_reported_on(self, tmp_path, folder):
+        beside = flux(tmp_path / "house")
+        found = scanned([user(tmp_path)], beside=(beside.parent if folder else beside,))
         assert {name: report.verdict for name, report in found.items()} == {"user": Verdict.OK}
-
-    def test_a_folder_of_wheels(self, tmp_path):
-        flux(tmp_path / "house")
-        assert scanned([user(tmp_path)], beside=(tmp_path / "house",))["user"].verdict is Verdict.OK
 
     def test_of_two_versions_the_one_that_is_asked_for(self, tmp_path):
         flux(tmp_path / "house", version="1.0")
@@ -348,40 +326,6 @@ class TestWith:
 
 
 class TestLockfile:
-    @pytest.mark.parametrize(
-        ("line", "expected"),
-        [
-            ("flux @ https://example.org/a/flux-2.1-py3-none-any.whl#sha256=00", ["flux==2.1"]),
-            ("https://example.org/flux_core-2.1-cp311-cp311-win_amd64.whl", ["flux-core==2.1"]),
-            ("./wheels/flux-2.1+cu12-py3-none-any.whl", ["flux==2.1+cu12"]),
-            ("-e git+https://example.org/flux.git@abc#egg=flux", ["flux"]),
-            ("-e ./flux", []),
-            ("flux==2.1 ; sys_platform == 'linux'", []),
-        ],
-    )
-    def test_lines_that_name_places(self, tmp_path, line, expected):
-        lock = lay(tmp_path, {"requirements.txt": f"--index-url https://example.org/simple\n{line}\n"})
-        found = read_lockfile(lock / "requirements.txt", Profile(Machine.AMD64, (3, 11)))
-        assert [str(one) for one in found.members] == expected
-
-    def test_a_place_without_a_name(self, tmp_path):
-        lock = lay(tmp_path, {"requirements.txt": "./local/package\n"})
-        with pytest.raises(InputError, match=r"requirements\.txt") as caught:
-            read_lockfile(lock / "requirements.txt", Profile(Machine.AMD64, (3, 11)))
-        assert "NAME @ URL" in str(caught.value.hint)
-
-    def test_several_versions_of_uv(self, tmp_path):
-        """uv locks one version for old Pythons, another for new ones."""
-        rows = "".join(
-            f'[[package]]\nname = "flux"\nversion = "{version}"\nresolution-markers = ["python_version {marker}"]\n'
-            for version, marker in (("2.1", ">= '3.11'"), ("1.9", "< '3.11'"))
-        )
-        lock = lay(tmp_path, {"uv.lock": f"version = 1\n{rows}"})
-        for python, expected in (((3, 11), "flux==2.1"), ((3, 10), "flux==1.9")):
-            assert [str(one) for one in read_lockfile(lock / "uv.lock", Profile(Machine.AMD64, python)).members] == [
-                expected
-            ]
-
     @pytest.mark.parametrize("name", LOCKS)
     def test_names_the_set(self, tmp_path, name):
         lock = lay(tmp_path, {name: LOCKS[name]}) / name
@@ -445,51 +389,29 @@ class TestLockfile:
         lock = lay(tmp_path, {"requirements.txt": "-e ./flux\n"}) / "requirements.txt"
         assert scanned([user(tmp_path)], lockfile=lock)["user"].verdict is not Verdict.BROKEN
 
-    def test_markers_are_those_of_the_target(self, tmp_path):
-        text = 'a==1; sys_platform == "linux"\nb==1; sys_platform == "win32"\n'
-        lock = lay(tmp_path, {"requirements.txt": text}) / "requirements.txt"
-        assert [str(one) for one in read_lockfile(lock, Profile()).members] == ["b==1"]
 
-    @pytest.mark.parametrize(
-        ("name", "text", "reason"),
-        [("pylock.toml", "= 1", "not valid TOML"), ("uv.lock", "x = 1\n", "no list"), ("r.txt", "a b c\n", "'a b c'")],
-    )
-    def test_a_bad_one_is_refused(self, tmp_path, name, text, reason):
-        with pytest.raises(InputError, match=reason):
-            scanned([user(tmp_path)], lockfile=lay(tmp_path, {name: text}) / name)
-
-
-class TestExtrasOfRequirements:
+@pytest.mark.parametrize(
+    ("requires", "cups", "verdict", "said"),
+    [
+        ("cups[gpu]", True, Verdict.OK, "nvidia-cublas-cu12"),
+        ("cups", True, Verdict.BROKEN, ""),
+        ("cups[gpu]", False, Verdict.UNSURE, "cups"),
+    ],
+    ids=["followed", "without the extra", "without the metadata"],
+)
+def test_extras_of_requirements(tmp_path, requires, cups, verdict, said):
     """horn requires cups[gpu], whose METADATA says that cublas of NVIDIA comes with it."""
-
-    @staticmethod
-    def scanned(tmp_path, requires, *, cups=True):
-        code = "import horn\nfrom . import _ext\n"
-        subject = user(tmp_path, code=code, needed="cublas64_12.dll", requires=("horn",))
-        house = tmp_path / "house"
-        build_wheel(house, "horn", "1.0", files={"horn.py": "import cups\n"}, requires=(requires,))
-        if cups:
-            build_wheel(house, "cups", "1.0", files={"cups.py": ""}, requires=('nvidia-cublas-cu12; extra == "gpu"',))
-        return scanned([subject], beside=(house,))["user"]
-
-    def test_followed_where_the_metadata_is_at_hand(self, tmp_path):
-        found = self.scanned(tmp_path, "cups[gpu]")
-        assert any("nvidia-cublas-cu12" in one.distributions for one in found.provided), found.findings
-
-    def test_not_followed_without_the_extra(self, tmp_path):
-        assert self.scanned(tmp_path, "cups").verdict is Verdict.BROKEN
-
-    def test_could_not_tell_without_the_metadata(self, tmp_path):
-        found = self.scanned(tmp_path, "cups[gpu]", cups=False)
-        assert found.verdict is Verdict.UNSURE
-        assert any("cups" in finding.message for finding in found.findings if finding.code == "WF318")
+    subject = user(tmp_path, "import horn\nfrom . import _ext\n", needed="cublas64_12.dll", requires=("horn",))
+    house = tmp_path / "house"
+    build_wheel(house, "horn", "1.0", files={"horn.py": "import cups\n"}, requires=(requires,))
+    if cups:
+        build_wheel(house, "cups", "1.0", files={"cups.py": ""}, requires=('nvidia-cublas-cu12; extra == "gpu"',))
+    found = scanned([subject], beside=(house,))["user"]
+    assert found.verdict is verdict
+    assert said in str([item.message for item in found.findings])
 
 
 class TestEnvironment:
-    def test_others_add_their_folders(self, tmp_path):
-        env = install(flux(tmp_path), install(user(tmp_path), tmp_path / "env"))
-        assert scanned([env])["user"].verdict is Verdict.OK
-
     def test_what_is_not_installed_is_not_assumed(self, tmp_path):
         """torch's folder was deleted: its requirement is no longer enough."""
         one = user(tmp_path, "import torch\n", needed="c10.dll", requires=("torch",))
@@ -516,21 +438,16 @@ class TestEnvironment:
     def test_a_library_without_the_distribution_that_it_requires_is_risky(self, tmp_path):
         """nvidia-libmathdx has DLLs for others to load, which nobody can without nvidia-cuda-nvrtc."""
         files = {"nvidia/mathdx/bin/mathdx.dll": forge_dll("mathdx.dll", imports={"nvrtc64_120_0.dll": ["f"]})}
-        requires = ["nvidia-cuda-nvrtc-cu12"]
-        one = build_wheel(tmp_path, "mathdx", "1.0", "py3-none-win_amd64", files=files, requires=requires)
-        found = scanned([install(one, tmp_path / "env")])["mathdx"]
-        assert found.verdict is Verdict.RISKY
-        (said,) = [item.message for item in found.findings if item.code == "WF301"]
-        assert "nvidia-cuda-nvrtc-cu12 should have it and is not installed" in said
-        optional = ["nvidia-cuda-nvrtc-cu12; extra == 'all'"]  # as kivy-deps-gstreamer is for Kivy
-        one = build_wheel(tmp_path, "mathdx", "1.0", "py3-none-win_amd64", files=files, requires=optional)
-        assert scanned([install(one, tmp_path / "optional")])["mathdx"].verdict is Verdict.RISKY
-        one = build_wheel(
-            tmp_path, "mathdx", "1.0", "py3-none-win_amd64", files=files, requires=["cuda-toolkit[nvrtc]"]
-        )
-        found = scanned([install(one, tmp_path / "other")])["mathdx"]
-        assert found.verdict is Verdict.RISKY
-        assert "cuda-toolkit[nvrtc] is required and not installed" in str(found.findings)
+        for requires, said in (
+            ("nvidia-cuda-nvrtc-cu12", "nvidia-cuda-nvrtc-cu12 should have it and is not installed"),
+            ("nvidia-cuda-nvrtc-cu12; extra == 'all'", ""),  # as kivy-deps-gstreamer is for Kivy
+            ("cuda-toolkit[nvrtc]", "cuda-toolkit[nvrtc] is required and not installed"),
+        ):
+            folder = tmp_path / str(len(requires))
+            one = build_wheel(folder, "mathdx", "1.0", "py3-none-win_amd64", files=files, requires=[requires])
+            found = scanned([install(one, folder / "env")])["mathdx"]
+            assert found.verdict is Verdict.RISKY
+            assert said in str([item.message for item in found.findings if item.code == "WF301"])
 
     def test_a_module_that_works_with_an_extra_alone_is_left_open(self, tmp_path):
         """Kivy's module for GStreamer, in an installation without the extra that brings its DLLs."""

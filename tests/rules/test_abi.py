@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from tests.rules.subjects import SITE, codes, dll, loads, run, subject, wheel
+from tests.rules.subjects import SITE, codes, dll, loads, run, scanned, subject, wheel
 from tests.support.environments import lay
 from tests.support.wheels import ALONE, build_wheel, extension
 from tools.forge import forge_dll
@@ -15,7 +14,7 @@ from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.exam.scan import scan
 from wheelfix.knowledge.tables import table_date
 from wheelfix.loader.profile import Profile
-from wheelfix.model import Import, ScanReport, Verdict
+from wheelfix.model import Import, Verdict
 from wheelfix.rules import abi
 from wheelfix.rules.context import Subject
 
@@ -71,12 +70,21 @@ def test_the_python_that_modules_import(tag, name, imported, expected):
     assert codes(thing) == expected
 
 
-def test_a_module_that_nothing_imports_is_a_warning():
-    assert codes(subject({PYD: dll("python39.dll")}, wheel=wheel())) == ["WF401:warning"]
-
-
-def test_an_environment_has_no_tags_to_break():
-    assert codes(subject({PYD: dll("python39.dll")}, events=[loads(PYD)])) == []
+@pytest.mark.parametrize(
+    ("python", "requires", "events", "tags", "expected"),
+    [
+        ("39", "", [], ("cp311-cp311-win_amd64",), ["WF401:warning"]),
+        ("39", "", [PYD], (), []),
+        ("39", "", [PYD], ("py3-none-win_amd64",), ["WF401:warning"]),
+        ("39", "==3.9.*", [PYD], ("py3-none-win_amd64",), []),
+        ("39", "<3.10,>=3.9", [PYD], ("py3-none-win_amd64",), []),
+    ],
+    ids=["nothing imports it", "no tags", "PyQtRPT 1.5.5", "for that Python alone", "the same in other words"],
+)
+def test_whether_a_module_for_another_python_matters(python, requires, events, tags, expected):
+    described = wheel(tags=tags, requires_python=requires)
+    thing = subject({PYD: dll(f"python{python}.dll")}, events=map(loads, events), wheel=described)
+    assert codes(thing) == expected
 
 
 @pytest.mark.parametrize(
@@ -100,139 +108,87 @@ def test_abi3_claims_against_symbols(tag, symbols, requires, expected):
 
 def test_the_floor_and_the_macro_are_named():
     image = dll(Import("python3.dll", ("PyObject_Vectorcall",)))
-    thing = subject({PYD: image}, events=[loads(PYD)], wheel=wheel(tags=("cp37-abi3-win_amd64",)))
-    found = run(thing)
-    assert "before Python 3.12" in found[0].message
-    assert "Py_LIMITED_API=0x03070000" in found[0].hint
-
-
-def scanned(folder: Path, files: dict[str, str | bytes]) -> ScanReport:
-    wheel = build_wheel(folder, files=files)
-    return scan(wheel, ALONE)
+    (found,) = run(subject({PYD: image}, events=[loads(PYD)], wheel=wheel(tags=("cp37-abi3-win_amd64",))))
+    assert "before Python 3.12" in found.message
+    assert "Py_LIMITED_API=0x03070000" in found.hint
 
 
 MODULE = extension("python311.dll:Py_DecRef", name="_core")
 OTHER = forge_dll("_core.pyd", imports={"python311.dll": ["Py_DecRef"]}, exports=["PyInit__other"])
+LIBRARY = forge_dll("_core.pyd", imports={"python311.dll": ["Py_IncRef"]}, exports=["decode"])
+CORE = "from . import _core\n"
 UNLESS = "try:\n    from . import _core\nexcept ImportError:\n    _core = None\n"
+ABSENT = "ModuleNotFoundError: No module named 'pkg._core'"
+NO_ENTRY = "ImportError: dynamic module does not define module export function (PyInit__core)"
+SPEC = "from importlib import util\nNAME = '_other'\nmade = util.spec_from_file_location(NAME, __file__)\n"
+OPS = 'import torch\nload = torch.ops.load_library\nNAME = "_core"\nload_library(NAME)\n'
 
 
 @pytest.mark.parametrize(
-    ("name", "data", "init", "expected", "message"),
+    ("names", "data", "init", "expected", "message"),
     [
-        ("_core.cp311-win_amd64.pyd", MODULE, "from . import _core\n", [], ""),
+        (["_core.cp311-win_amd64.pyd"], MODULE, CORE, [], ""),
+        ([f"_core.cp3{minor}-win_amd64.pyd" for minor in (10, 11, 12)], MODULE, CORE, [], ""),
+        (["_core.cp310-win_amd64.pyd"], MODULE, CORE, ["error"], ABSENT),
+        (["_core.cp310-win_amd64.pyd"], MODULE, UNLESS, ["warning"], ""),
+        (["_core.cp311-win_amd64.pyd"], OTHER, CORE, ["error"], NO_ENTRY),
+        (["_core.pyd"], OTHER, UNLESS, ["warning"], ""),
         (
-            "_core.cp310-win_amd64.pyd",
-            MODULE,
-            "from . import _core\n",
-            ["error"],
-            "ModuleNotFoundError: No module named 'pkg._core'",
-        ),
-        ("_core.cp310-win_amd64.pyd", MODULE, UNLESS, ["warning"], ""),
-        (
-            "_core.cp311-win_amd64.pyd",
-            OTHER,
-            "from . import _core\n",
-            ["error"],
-            "ImportError: dynamic module does not define module export function (PyInit__core)",
-        ),
-        ("_core.pyd", OTHER, UNLESS, ["warning"], ""),
-        (
-            "_core.pyd",
+            ["_core.pyd"],
             OTHER,
             "import sys\nif sys.version_info[:2] == (2, 7):\n    from . import _core\n",
             ["warning"],
             "",
         ),
-        ("_core.pyd", forge_dll("_core.pyd", exports=["plugin"]), "", [], ""),
+        (["_core.pyd"], forge_dll("_core.pyd", exports=["plugin"]), "", [], ""),
+        (["_core.pyd"], OTHER, SPEC, [], ""),
+        (["_core.pyd"], OTHER, SPEC.replace("'_other'", "'another'"), ["warning"], ""),
+        (["_core.pyd"], OTHER, "NAME = '_other'\n", ["warning"], ""),
+        (["_core.pyd"], LIBRARY, OPS, [], ""),
+        (["_core.pyd"], LIBRARY, OPS.replace("_core", "path"), ["warning"], ""),
+        (["_core.pyd"], LIBRARY, 'NAME = "_core"\n', ["warning"], ""),
     ],
     ids=[
-        "sound",
-        "other Python",
-        "other Python, caught",
-        "other entry",
-        "other entry, caught",
-        "for one Python",
-        "not Python's",
+        *("sound", "for several Pythons", "other Python", "other Python, caught", "other entry"),
+        *("other entry, caught", "for one Python", "not Python's"),
+        "torchcodec: code loads it under the name that it was built as",
+        *("named otherwise", "named and not loaded"),
+        "torchvision 0.26: a library with the suffix of a module, for torch.ops",
+        *("another library", "not loaded by torch.ops"),
     ],
 )
-def test_modules_that_cannot_be_imported(name, data, init, expected, message, tmp_path):
-    report = scanned(tmp_path, {"pkg/__init__.py": init, f"pkg/{name}": data})
+def test_modules_that_cannot_be_imported(names, data, init, expected, message, tmp_path):
+    report = scanned(tmp_path, {"pkg/__init__.py": init, **{f"pkg/{name}": data for name in names}})
     assert [str(item.severity) for item in report.findings if item.code == "WF316"] == expected
     assert (report.first_failure.message if report.first_failure else "") == message
 
 
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 12345\n"
+PATCHED = "import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), os.pardir, 'pkg.libs'))\n"
+
+
 @pytest.mark.parametrize(
-    ("code", "expected"),
+    ("module", "files", "code", "cause", "number"),
     [
+        (extension("python311_d.dll:Py_DecRef", name="_core"), {}, "WF301:error", "python311_d.dll", 126),
+        (extension("python311.dll:PyType_GetDict", name="_core"), {}, "WF310:error", "python311.dll", 127),
         (
-            "from importlib import util\nNAME = 'other_name'\nmade = util.spec_from_file_location(NAME, __file__)\n",
-            [],
+            extension("helper.dll", name="_core"),
+            {"pkg/__init__.py": PATCHED, "pkg.libs/helper.dll": POINTER},
+            "WF203:error",
+            "helper.dll",
+            193,
         ),
-        ("import importlib.util\nmade = importlib.util.spec_from_file_location\n", ["WF316"]),
-        ("NAME = 'other_name'\n", ["WF316"]),
     ],
-    ids=["named and loaded", "not named", "not loaded"],
+    ids=["the debug interpreter", "a symbol that came later", "a git-lfs pointer"],
 )
-def test_a_module_that_code_loads_under_the_name_that_it_was_built_as(code, expected, tmp_path):
-    """torchcodec's libtorchcodec_pybind_ops.pyd is the module core_pybind_ops, and is loaded as that by its path."""
-    module = forge_dll("_core.pyd", imports={"python311.dll": ["Py_IncRef"]}, exports=["PyInit_other_name"])
-    report = scanned(tmp_path, {"pkg/__init__.py": code, "pkg/_core.pyd": module})
-    assert [item.code for item in report.findings if item.code == "WF316"] == expected
-
-
-@pytest.mark.parametrize(
-    ("code", "expected"),
-    [
-        ('import torch\nload = torch.ops.load_library\nNAME = "_core"\nload_library(NAME)\n', []),
-        ("import torch\ntorch.ops.load_library(path)\n", ["WF316"]),
-        ('NAME = "_core"\n', ["WF316"]),
-    ],
-    ids=["named and loaded", "not named", "not loaded"],
-)
-def test_a_library_that_has_the_suffix_of_a_module(code, expected, tmp_path):
-    """torchvision 0.26 has no PyInit_image any more: torch.ops.load_library loads image.pyd, and nothing imports it."""
-    library = forge_dll("_core.pyd", imports={"python311.dll": ["Py_IncRef"]}, exports=["decode"])
-    report = scanned(tmp_path, {"pkg/__init__.py": "", "pkg/ops.py": code, "pkg/_core.pyd": library})
-    assert [item.code for item in report.findings if item.code == "WF316"] == expected
-
-
-def test_a_wheel_with_modules_for_several_pythons_is_sound(tmp_path):
-    files = {f"pkg/_core.cp3{minor}-win_amd64.pyd": MODULE for minor in (10, 11, 12)}
-    report = scanned(tmp_path, {"pkg/__init__.py": "from . import _core\n", **files})
-    assert [item.code for item in report.findings if item.code == "WF316"] == []
-
-
-def test_the_debug_interpreter_is_on_no_normal_machine(tmp_path):
-    debug = extension("python311_d.dll:Py_DecRef", name="_core")
-    report = scanned(tmp_path, {"pkg/__init__.py": "", "pkg/_core.cp311-win_amd64.pyd": debug})
-    assert [(item.code, item.subject) for item in report.findings if str(item.severity) == "error"] == [
-        ("WF301", "python311_d.dll")
-    ]
-
-
-def test_a_git_lfs_pointer_that_modules_import_is_broken(tmp_path):
-    pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 12345\n"
-    module = extension("helper.dll", name="_core")
-    init = "import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), os.pardir, 'pkg.libs'))\n"
-    report = scanned(
-        tmp_path,
-        {"pkg/__init__.py": init, "pkg/_core.cp311-win_amd64.pyd": module, "pkg.libs/helper.dll": pointer},
-    )
+def test_a_dll_that_a_module_does_not_get(tmp_path, module, files, code, cause, number):
+    name = "_core.cp311-win_amd64.pyd"
+    report = scanned(tmp_path, {"pkg/__init__.py": "", f"pkg/{name}": module, **files})
+    assert code in codes(report)
     assert report.verdict is Verdict.BROKEN
     assert report.first_failure is not None
-    assert report.first_failure.code == 193
-
-
-def test_a_symbol_that_the_interpreter_does_not_have_is_error_127(tmp_path):
-    newer = extension("python311.dll:PyType_GetDict", name="_core")
-    report = scanned(tmp_path, {"pkg/__init__.py": "", "pkg/_core.cp311-win_amd64.pyd": newer})
-    (found,) = [item for item in report.findings if item.code == "WF310"]
-    assert (found.subject, str(found.severity)) == ("python311.dll", "error")
-    assert report.first_failure is not None
-    assert (report.first_failure.code, report.first_failure.chain) == (
-        127,
-        ("_core.cp311-win_amd64.pyd", "python311.dll"),
-    )
+    assert (report.first_failure.code, report.first_failure.chain) == (number, (name, cause))
 
 
 def of_python(python: str, *symbols: str) -> bytes:
@@ -364,15 +320,6 @@ def test_the_entry_is_the_one_of_the_python_of_the_tags(tags, exports, message, 
     assert [item.code for item in made.findings if item.code == "WF316"] == (["WF316"] if message else [])
 
 
-@pytest.mark.parametrize(
-    ("requires_python", "expected"), [("", ["WF401:warning"]), ("==3.9.*", []), ("<3.10,>=3.9", [])]
-)
-def test_a_wheel_for_every_python_3_with_a_module_for_one(requires_python, expected):
-    """PyQtRPT 1.5.5 is tagged py3-none, and its modules import python34.dll."""
-    described = wheel(tags=("py3-none-win_amd64",), requires_python=requires_python)
-    assert codes(subject({PYD: dll("python39.dll")}, events=[loads(PYD)], wheel=described)) == expected
-
-
 def module(python: str) -> bytes:
     return forge_dll("_core.pyd", imports={f"python{python}.dll": ["Py_IncRef"]}, exports=["PyInit__core"])
 
@@ -434,22 +381,12 @@ def test_numpy_2_counts_where_the_python_can_have_it(python, expected):
     assert codes(replace(thing, profile=Profile(python=python))) == expected
 
 
-@pytest.mark.parametrize(
-    ("requires", "expected"),
-    [
-        ("numpy>=1.24", ["WF410:info"]),
-        ("numpy>=1.20", ["WF410:info"]),
-        ("numpy>=1.25", []),
-        ("numpy>=1.25.2", []),
-        ("numpy>=2", []),
-    ],
-)
-def test_the_oldest_numpy_that_a_module_runs_with(requires, expected):
-    thing = numpy_module(FOR_125, requires)
-    assert codes(thing) == expected
-    for found in run(thing):
-        assert "_core.pyd needs NumPy 1.25 or later" in found.message
-        assert found.hint.startswith("require numpy>=1.25")
+@pytest.mark.parametrize("requires", ["numpy>=1.24", "numpy>=1.20", "numpy>=1.25", "numpy>=1.25.2", "numpy>=2"])
+def test_the_oldest_numpy_that_a_module_runs_with(requires):
+    found = run(numpy_module(FOR_125, requires))
+    assert [str(item.severity) for item in found] == (["info"] if requires < "numpy>=1.25" else [])
+    assert all("_core.pyd needs NumPy 1.25 or later" in item.message for item in found)
+    assert all(item.hint.startswith("require numpy>=1.25") for item in found)
 
 
 def test_no_numpy_older_than_the_first_with_wheels_for_the_python():

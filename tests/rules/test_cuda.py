@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from tests.rules.subjects import LIB, SITE, codes, dll, edge, loads, run, subject, torch, wheel
+from tests.rules.subjects import LIB, SITE, codes, dll, edge, linked, loads, run, subject, torch, wheel
 from wheelfix.model import System
-from wheelfix.rules.context import Subject, wanted_cuda
+from wheelfix.rules.context import Subject
 from wheelfix.rules.cuda import cuda_summary
 
 CUDA = LIB + "torch_cuda.dll"
@@ -14,11 +16,7 @@ CUDA = LIB + "torch_cuda.dll"
 
 def importing(*names: str, cuda: str = "11.7", version: str = "2.7.1") -> Subject:
     """A torch whose torch_cuda.dll imports these CUDA DLLs, all of them in torch/lib."""
-    images = {CUDA: dll(*names)} | {LIB + name: dll() for name in names}
-    edges = [edge(CUDA, name, LIB + name) for name in names]
-    return subject(
-        images, edges, events=[loads(path) for path in sorted(images)], torch=torch(cuda), wheel=wheel("torch", version)
-    )
+    return built(cuda, version, names)
 
 
 @pytest.mark.parametrize(
@@ -42,39 +40,36 @@ def test_cuda_majors_in_one_process(names, mixed):
         assert names[1] in found[0].message
 
 
+def backends(gpu: str | None = None) -> Subject:
+    """bitsandbytes has one DLL for each CUDA release and loads one of them."""
+    names = {SITE + f"bnb/libbnb_cuda{n}.dll": f"cudart64_{n}.dll" for n in ("110", "12")}
+    return linked(*(edge(path, name, System(name)) for path, name in names.items()), loaded=names, gpu=gpu)
+
+
 def test_two_backends_in_one_wheel_are_no_mixture():
-    # bitsandbytes has one DLL for each CUDA release and loads one of them.
-    backends = {SITE + f"bnb/libbnb_cuda{n}.dll": f"cudart64_{n}.dll" for n in ("110", "12")}
-    images = {path: dll(name) for path, name in backends.items()}
-    edges = [edge(path, name, System(name)) for path, name in backends.items()]
-    assert codes(subject(images, edges, events=[loads(path) for path in images])) == []
+    assert codes(backends()) == []
 
 
-def test_half_of_cuda_in_a_torch_wheel():
-    runtime = LIB + "cudart64_110.dll"
-    thing = subject(
-        {CUDA: dll("cublas64_11.dll", "cudart64_110.dll"), runtime: dll()},
-        [edge(CUDA, "cudart64_110.dll", runtime), edge(CUDA, "cublas64_11.dll")],
-        events=[loads(CUDA, 126, ("torch_cuda.dll", "cublas64_11.dll"))],
+@pytest.mark.parametrize(
+    ("missing", "inside", "expected"),
+    [
+        ("cublas64_11.dll", [LIB + "cudart64_110.dll"], ["WF301", "WF403"]),
+        ("cublas64_11.dll", [], ["WF301"]),
+        ("libomp.dll", [LIB + "cudart64_110.dll"], ["WF301"]),
+    ],
+    ids=["half of CUDA", "without cudart", "another DLL"],
+)
+def test_half_of_cuda_in_a_torch_wheel(missing, inside, expected):
+    thing = linked(
+        edge(CUDA, missing),
+        *(edge(CUDA, "cudart64_110.dll", path) for path in inside),
+        loaded=[loads(CUDA, 126, ("torch_cuda.dll", missing))],
         torch=torch("11.7"),
         search_dirs=(LIB.rstrip("/"),),
     )
     found = run(thing)
-    assert [item.code for item in found] == ["WF301", "WF403"]
-    assert "cudart64_110.dll is in the wheel, cublas64_11.dll is not" in found[1].message
-
-
-@pytest.mark.parametrize("missing", ["cublas64_11.dll", "libomp.dll"])
-def test_no_half_of_cuda_without_cudart_or_for_other_dlls(missing):
-    inside = {} if missing.startswith("cublas") else {LIB + "cudart64_110.dll": dll()}
-    thing = subject(
-        {CUDA: dll(missing), **inside},
-        [edge(CUDA, missing)],
-        events=[loads(CUDA, 126, ("torch_cuda.dll", missing))],
-        torch=torch("11.7"),
-        search_dirs=(LIB.rstrip("/"),),
-    )
-    assert [item.code for item in run(thing)] == ["WF301"]
+    assert [item.code for item in found] == expected
+    assert len(found) == 1 or "cudart64_110.dll is in the wheel, cublas64_11.dll is not" in found[1].message
 
 
 @pytest.mark.parametrize(
@@ -105,31 +100,21 @@ def test_cupti_tells_the_toolkit_that_was_really_used():
 NVRTC = LIB + "nvrtc64_112_0.dll"
 
 
-def with_nvrtc(builtins: str, product: str = "NVIDIA CUDA 11.7.99 NVRTC Library") -> Subject:
-    """A folder with NVRTC and these built-ins."""
-    images = {NVRTC: dll(), LIB + builtins: dll()}
-    return subject(images, products={NVRTC: product})
-
-
 @pytest.mark.parametrize(
-    ("builtins", "product", "found"),
+    ("builtins", "product", "wanted"),
     [
-        ("nvrtc-builtins64_117.dll", "NVIDIA CUDA 11.7.99 NVRTC Library", 0),
-        ("nvrtc-builtins64_118.dll", "NVIDIA CUDA 11.8.89 NVRTC Library", 0),
-        ("nvrtc-builtins64_118.dll", "NVIDIA CUDA 11.7.99 NVRTC Library", 1),
-        ("nvrtc-builtins64_118.dll", "", 0),
-        ("other.dll", "NVIDIA CUDA 11.7.99 NVRTC Library", 0),
+        ("nvrtc-builtins64_117.dll", "NVIDIA CUDA 11.7.99 NVRTC Library", ""),
+        ("nvrtc-builtins64_118.dll", "NVIDIA CUDA 11.8.89 NVRTC Library", ""),
+        ("nvrtc-builtins64_118.dll", "NVIDIA CUDA 11.7.99 NVRTC Library", "11.7"),
+        ("nvrtc-builtins64_118.dll", "", ""),
+        ("other.dll", "NVIDIA CUDA 11.7.99 NVRTC Library", ""),
     ],
     ids=["fits", "fits-118", "another", "unknown", "none-there"],
 )
-def test_built_ins_of_another_release(builtins, product, found):
-    assert len(run(with_nvrtc(builtins, product), "WF407")) == found
-
-
-def test_the_error_of_the_run_time_compiler_is_predicted():
-    (found,) = run(with_nvrtc("nvrtc-builtins64_118.dll"), "WF407")
-    assert 'fails with "nvrtc: error: failed to open nvrtc-builtins64_117.dll"' in found.message
-    assert "one CUDA 11.7 toolkit" in found.hint
+def test_built_ins_of_another_release(builtins, product, wanted):
+    found = run(subject({NVRTC: dll(), LIB + builtins: dll()}, products={NVRTC: product}), "WF407")
+    assert [f"one CUDA {wanted} toolkit" in item.hint for item in found] == [True] * bool(wanted)
+    assert all('fails with "nvrtc: error: failed to open nvrtc-builtins64_117.dll"' in one.message for one in found)
 
 
 WHOLE = ("cudart64_110.dll", "cublas64_11.dll", "cublasLt64_11.dll", "nvrtc64_112_0.dll", "cudnn64_8.dll")
@@ -144,14 +129,12 @@ def built(
     builtins: str = "nvrtc-builtins64_117.dll",
 ) -> Subject:
     """A torch with these CUDA DLLs in torch/lib and those asked for from outside."""
-    images = {CUDA: dll(*inside, *outside)} | {LIB + name: dll() for name in inside}
-    if "nvrtc64_112_0.dll" in inside:
-        images[LIB + builtins] = dll()
     edges = [edge(CUDA, name, LIB + name) for name in inside] + [edge(CUDA, name) for name in outside]
-    return subject(
-        images,
-        edges,
-        events=[loads(path) for path in sorted(images)],
+    more = {LIB + builtins: dll()} if "nvrtc64_112_0.dll" in inside else {}
+    return linked(
+        *edges,
+        loaded=sorted({CUDA, *(LIB + name for name in inside), *more}),
+        images={CUDA: dll(*inside, *outside), **more},
         torch=torch(cuda),
         wheel=wheel("torch", version),
         products={LIB + "nvrtc64_112_0.dll": "NVIDIA CUDA 11.7.99 NVRTC Library"},
@@ -172,7 +155,10 @@ def story(thing: Subject) -> str:
 
 
 def test_a_whole_torch_for_an_old_card():
-    assert story(built(gpu="K40c")) == (
+    found = cuda_summary(built(gpu="K40c"))
+    assert found is not None
+    assert (found.release, found.driver) == ("11.7", "452.39")
+    assert found.text == (
         "Made for CUDA 11.7, as the label +cu117 and torch/version.py say. "
         "Inside: cuBLAS, CUDA runtime, CUDA's run-time compiler NVRTC and cuDNN. "
         "NVRTC is of CUDA 11.7, nvrtc-builtins64_117.dll fits. "
@@ -182,12 +168,6 @@ def test_a_whole_torch_for_an_old_card():
         "The last driver for the card (Kepler), 470, runs that, but compiles PTX of CUDA 11.4 and before only: "
         "everything needs machine code for sm_35, and what is compiled to PTX at run time fails."
     )
-
-
-def test_release_and_driver_are_values_too():
-    found = cuda_summary(built())
-    assert found is not None
-    assert (found.release, found.driver) == ("11.7", "452.39")
 
 
 @pytest.mark.parametrize(
@@ -214,16 +194,11 @@ def test_each_fact_has_its_sentence(thing, said):
 
 def test_what_is_not_so_is_not_said():
     text = story(built())
-    assert "card" not in text
-    assert "CUPTI" not in text
-    assert "outside" not in text
+    assert not [word for word in ("card", "CUPTI", "outside") if word in text]
 
 
 def test_backends_for_several_releases():
-    backends = {SITE + f"bnb/libbnb_cuda{n}.dll": f"cudart64_{n}.dll" for n in ("110", "12")}
-    images = {path: dll(name) for path, name in backends.items()}
-    edges = [edge(path, name, System(name)) for path, name in backends.items()]
-    text = story(subject(images, edges, gpu="K80"))
+    text = story(backends("K80"))
     assert "By the names of its DLLs it is for CUDA 11 and 12, which do not meet in one process." in text
     assert "CUDA 11 needs driver 452.39 or later and CUDA 12 needs driver 527.41 or later." in text
     assert "470, runs CUDA 11, not 12." in text
@@ -236,48 +211,49 @@ def test_nothing_to_tell_without_cuda():
 MODULE = SITE + "pkg/_x.pyd"
 
 
-def reported(version: str, *imports: str, products: dict[str, str] | None = None) -> tuple[str, str]:
-    """Release or major, and what tells it, for a package that imports these DLLs and has those with a product name."""
-    images = {MODULE: dll(*imports)} | {SITE + f"pkg/{name}": dll() for name in products or {}}
-    named = {SITE + f"pkg/{name}": text for name, text in (products or {}).items()}
-    edges = [edge(MODULE, name) for name in imports]
-    found = wanted_cuda(subject(images, edges, wheel=wheel("pkg", version), products=named))
-    return found.text, found.because
+CUFFT = SITE + "nvidia/cufft/bin/cufft64_11.dll"
+CUDART = SITE + "pkg/cudart64_110.dll"
+
+
+def of(name: str, version: str, *asked: str, **more: Any) -> Subject:
+    """A package that imports these DLLs."""
+    edges = [edge(MODULE, one) for one in asked]
+    return linked(*edges, wheel=wheel(name, version), images={MODULE: dll(), **more.pop("images", {})}, **more)
+
+
+def nvidias(name: str, version: str) -> Subject:
+    """A package with cuFFT: its version resource lies behind 280 MB, nearly all that was read in a scan by name."""
+    return subject({CUFFT: dll("nvJitLink_120_0.dll")}, wheel=wheel(name, version))
 
 
 @pytest.mark.parametrize(
-    ("version", "imports", "products", "expected"),
+    ("thing", "text", "because"),
     [
-        ("1.0+cu118", (), {}, ("11.8", "its version 1.0+cu118")),
-        ("1.0", ("cupti64_2022.2.1.dll", "cublas64_11.dll"), {}, ("11.7", "it uses cupti64_2022.2.1.dll")),
+        (of("pkg", "1.0+cu118"), "11.8", "its version 1.0+cu118"),
+        (of("pkg", "1.0", "cupti64_2022.2.1.dll", "cublas64_11.dll"), "11.7", "it uses cupti64_2022.2.1.dll"),
         (
-            "1.0",
-            ("curand64_10.dll",),
-            {"cudart64_110.dll": "NVIDIA CUDA 11.7.99 Runtime"},
-            ("11.7", "the DLLs in it are of CUDA 11.7"),
+            of(
+                "pkg",
+                "1.0",
+                "curand64_10.dll",
+                images={CUDART: dll()},
+                products={CUDART: "NVIDIA CUDA 11.7.99 Runtime"},
+            ),
+            "11.7",
+            "the DLLs in it are of CUDA 11.7",
         ),
-        ("1.0", ("cublas64_12.dll", "cufft64_11.dll"), {}, ("12", "it uses cublas64_12.dll, cufft64_11.dll")),
-        ("1.0", ("cublas64_12.dll", "cublas64_11.dll"), {}, ("", "")),  # two backends: neither speaks for the wheel
-        ("1.0", ("kernel32.dll",), {}, ("", "")),
+        (of("pkg", "1.0", "cublas64_12.dll", "cufft64_11.dll"), "12", "it uses cublas64_12.dll, cufft64_11.dll"),
+        (of("pkg", "1.0", "cublas64_12.dll", "cublas64_11.dll"), "", ""),
+        (of("pkg", "1.0", "kernel32.dll"), "", ""),
+        (nvidias("nvidia_cufft_cu12", "11.4.1.4"), "12.9", "the DLLs in it are of CUDA 12.9"),
+        (nvidias("cufft_cu12", "11.4.1.4"), "12", "it uses cufft64_11.dll"),
+        (nvidias("nvidia_other_cu12", "1.30"), "12", "it uses cufft64_11.dll"),
+        (of("torch", "1.12+cu117", torch=torch("11.4")), "11.4", "torch/version.py says 11.4"),
     ],
-    ids=["label", "cupti", "present", "names", "two", "none"],
+    ids=[
+        *("label", "cupti", "present", "names", "two backends: neither speaks for the wheel", "none"),
+        *("the version of NVIDIA's own wheel", "not NVIDIA's", "an unknown version", "torch itself"),
+    ],
 )
-def test_what_tells_the_release(version, imports, products, expected):
-    assert reported(version, *imports, products=products) == expected
-
-
-def test_the_version_of_nvidias_own_wheel_tells_it_without_a_look_at_the_dll():
-    """The version resource of cuFFT lies behind 280 MB; of a scan by name it was nearly all that was read."""
-    path = SITE + "nvidia/cufft/bin/cufft64_11.dll"
-    own = subject({path: dll("nvJitLink_120_0.dll")}, [], wheel=wheel("nvidia_cufft_cu12", "11.4.1.4"))
-    assert wanted_cuda(own).text == "12.9"
-    other = subject({path: dll("nvJitLink_120_0.dll")}, [], wheel=wheel("cufft_cu12", "11.4.1.4"))
-    assert wanted_cuda(other).text == "12"
-    unknown = subject({path: dll("nvJitLink_120_0.dll")}, [], wheel=wheel("nvidia_other_cu12", "1.30"))
-    assert wanted_cuda(unknown).text == "12"
-
-
-def test_torch_itself_says_it():
-    thing = subject({MODULE: dll()}, [], torch=torch("11.4"), wheel=wheel("torch", "1.12+cu117"))
-    assert thing.cuda.text == "11.4"
-    assert thing.cuda.because == "torch/version.py says 11.4"
+def test_what_tells_the_release(thing, text, because):
+    assert (thing.cuda.text, thing.cuda.because) == (text, because)

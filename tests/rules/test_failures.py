@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.subjects import SITE, codes, dll, edge, loads, run, subject
+from tests.rules.subjects import SITE, codes, dll, edge, linked, loads, run, subject
 from tests.support.environments import install, lay
 from tests.support.wheels import build_wheel, extension
 from tools.forge import forge_dll
@@ -14,7 +14,7 @@ from wheelfix import scan
 from wheelfix.base.options import ScanOptions
 from wheelfix.base.values import replace
 from wheelfix.exam.scan import scan_all
-from wheelfix.model import Alone, LoadEvent, LoadOutcome, ScanReport, Severity, Verdict
+from wheelfix.model import Alone, LoadEvent, LoadOutcome, ScanReport, Verdict
 from wheelfix.rules.failures import visible_failure
 from wheelfix.rules.registry import with_allowed
 
@@ -28,14 +28,24 @@ def test_a_failure_without_another_finding_is_an_error():
     assert found.message == "loading _core.pyd fails with error 1114 (_core.pyd -> odd.dll)"
 
 
-def test_a_failure_that_another_finding_explains_is_not_told_twice():
-    missing = loads(PYD, 126, ("_core.pyd", "gone.dll"))
-    assert codes(subject({PYD: dll("gone.dll")}, [edge(PYD, "gone.dll")], events=[missing])) == ["WF301:error"]
-
-
-def test_a_failure_that_the_code_catches_is_none():
-    event = LoadEvent(PYD, "extension", "pkg._core", guarded=True)
-    assert codes(subject({PYD: dll()}, events=[LoadOutcome(event, 126, ("_core.pyd", "odd.dll"))])) == []
+@pytest.mark.parametrize(
+    ("thing", "expected"),
+    [
+        (linked(edge(PYD, "gone.dll"), loaded=[loads(PYD, 126, ("_core.pyd", "gone.dll"))]), ["WF301:error"]),
+        (
+            subject(
+                {PYD: dll()},
+                events=[
+                    LoadOutcome(LoadEvent(PYD, "extension", "pkg._core", guarded=True), 126, ("_core.pyd", "odd.dll"))
+                ],
+            ),
+            [],
+        ),
+    ],
+    ids=["another finding explains it", "the code catches it"],
+)
+def test_a_failure_that_is_not_told_once_more(thing, expected):
+    assert codes(thing) == expected
 
 
 def test_a_failure_counts_as_long_as_an_error_about_it_is_reported():
@@ -46,11 +56,8 @@ def test_a_failure_counts_as_long_as_an_error_about_it_is_reported():
 
 def test_a_load_with_two_faults_fails_because_of_the_one_that_is_reported():
     middle = SITE + "pkg/middle.dll"
-    thing = subject(
-        {PYD: dll("one.dll", "middle.dll"), middle: dll("two.dll")},
-        [edge(PYD, "one.dll"), edge(PYD, "middle.dll", middle), edge(middle, "two.dll")],
-        events=[loads(PYD, 126, ("_core.pyd", "one.dll"))],
-    )
+    edges = [edge(PYD, "one.dll"), edge(PYD, "middle.dll", middle), edge(middle, "two.dll")]
+    thing = linked(*edges, loaded=[loads(PYD, 126, ("_core.pyd", "one.dll"))])
     rest = with_allowed(run(thing), ("one.dll",))
     failure = visible_failure(thing, rest)
     assert failure is not None
@@ -90,39 +97,46 @@ def found(report, code):
     return [item for item in report.findings if item.code == code]
 
 
-class TestRuntimeBesidePython:
-    @pytest.mark.parametrize(("version", "verdict"), [(26, Verdict.BROKEN), (44, Verdict.OK)])
-    def test_an_older_one_crashes_torch(self, tmp_path, version, verdict):
-        env = lay(install(torch(tmp_path), tmp_path / "env"), {"msvcp140.dll": runtime(version), "python.exe": b"MZ"})
-        report = reports([env])["torch"]
-        assert report.verdict is verdict
-        if verdict is Verdict.BROKEN:
-            assert report.first_failure.code == 1114
-            assert "c10.dll" in report.first_failure.message
-            assert found(report, "WF321")
-
-    def test_code_that_constructs_its_mutex_is_fine(self, tmp_path):
-        wheel = torch(tmp_path, "_Mtx_init_in_situ")
-        env = lay(install(wheel, tmp_path / "env"), {"msvcp140.dll": runtime(26), "python.exe": b"MZ"})
-        assert not found(reports([env])["torch"], "WF321")
+@pytest.mark.parametrize(
+    ("symbol", "version", "verdict"),
+    [
+        ("_Mtx_lock", 26, Verdict.BROKEN),
+        ("_Mtx_lock", 44, Verdict.OK),
+        ("_Mtx_init_in_situ", 26, Verdict.OK),
+    ],
+    ids=["older", "newer", "code that constructs its mutex"],
+)
+def test_a_runtime_beside_python_exe(tmp_path, symbol, version, verdict):
+    wheel = torch(tmp_path, symbol)
+    env = lay(install(wheel, tmp_path / "env"), {"msvcp140.dll": runtime(version), "python.exe": b"MZ"})
+    report = reports([env])["torch"]
+    assert report.verdict is verdict
+    assert bool(found(report, "WF321")) is (verdict is Verdict.BROKEN)
+    if verdict is Verdict.BROKEN:
+        assert report.first_failure.code == 1114
+        assert "c10.dll" in report.first_failure.message
 
 
 class TestOrder:
-    def test_both_orders_are_named(self, tmp_path):
-        report = reports([torch(tmp_path), toolkit(tmp_path)], together=True)["torch"]
-        (item,) = found(report, "WF322")
-        assert item.severity is Severity.WARNING
-        assert "importing qt before torch fails, importing torch before qt works" in item.message
-        assert item.evidence["fails"] == ["qt", "torch"]
-
     @pytest.mark.parametrize(
-        ("order", "verdict"), [(("qt", "torch"), Verdict.BROKEN), (("torch", "qt"), Verdict.OK)], ids=str
+        ("order", "version", "verdict", "code"),
+        [
+            ((), 26, Verdict.RISKY, 0),
+            ((), 44, Verdict.OK, 0),
+            (("qt", "torch"), 26, Verdict.BROKEN, 1114),
+            (("torch", "qt"), 26, Verdict.OK, 0),
+        ],
+        ids=["none asked about", "a newer runtime", "the older runtime first", "torch first"],
     )
-    def test_one_order_is_asked_about(self, tmp_path, order, verdict):
-        paths = [torch(tmp_path), toolkit(tmp_path)]
+    def test_a_runtime_that_another_distribution_loads(self, tmp_path, order, version, verdict, code):
+        paths = [torch(tmp_path), toolkit(tmp_path, version=version)]
         report = reports(paths, together=True, import_order=order)["torch"]
         assert report.verdict is verdict
-        assert (report.first_failure.code if report.first_failure else 0) == (1114 if verdict is Verdict.BROKEN else 0)
+        assert (report.first_failure.code if report.first_failure else 0) == code
+        if verdict is Verdict.RISKY:
+            (item,) = found(report, "WF322")
+            assert "importing qt before torch fails, importing torch before qt works" in item.message
+            assert item.evidence["fails"] == ["qt", "torch"]
 
     def test_twins_with_other_exports(self, tmp_path):
         paths = [toolkit(tmp_path, "one", 44, ("f", "g")), toolkit(tmp_path, "two", 44, ("g",))]
@@ -130,10 +144,6 @@ class TestOrder:
         (item,) = found(both["one"], "WF322")
         assert item.evidence["symbols"] == ["f"]
         assert not found(both["two"], "WF322")
-
-    def test_a_newer_runtime_first_is_fine(self, tmp_path):
-        report = reports([torch(tmp_path), toolkit(tmp_path, version=44)], together=True)["torch"]
-        assert not found(report, "WF322")
 
 
 def plain(folder, name, needs, files, code=""):

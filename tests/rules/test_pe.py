@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.subjects import LIB, SITE, codes, dll, edge, loads, run, subject
+from tests.rules.subjects import LIB, SITE, codes, dll, edge, linked, loads, run, subject
 from wheelfix.model import Machine, Malformed
 
 PYD = SITE + "pkg/_core.pyd"
@@ -21,21 +21,52 @@ def test_what_is_no_image_is_told_by_its_kind(kind, code):
     assert "error 193" in found[0].message
 
 
-def test_a_broken_file_that_others_need_is_an_error_where_they_are_loaded():
-    images = {PYD: dll("helper.dll"), HELPER: Malformed("empty", "no bytes")}
-    edges = [edge(PYD, "helper.dll", HELPER)]
-    loaded = run(subject(images, edges, events=[loads(PYD, 193)]), "WF202")
-    assert str(loaded[0].severity) == "error"
-    assert "_core.pyd needs it" in loaded[0].message
-    assert loaded[0].evidence["needed_by"] == ["pkg/_core.pyd"]
-    idle = run(subject(images, edges), "WF202")
-    assert str(idle[0].severity) == "warning"
+EMPTY = {HELPER: Malformed("empty", "no bytes")}
+USES = edge(PYD, "helper.dll", HELPER)
 
 
-def test_a_broken_file_that_nothing_loads_is_a_warning():
-    found = run(subject({HELPER: Malformed("not-pe", "it begins with '<html>'")}))
-    assert str(found[0].severity) == "warning"
-    assert "nothing in the wheel is known to load it" in found[0].message
+@pytest.mark.parametrize(
+    ("thing", "expected", "said"),
+    [
+        (linked(USES, loaded=[loads(PYD, 193)], images=EMPTY), ["WF202:error"], "_core.pyd needs it and fails with"),
+        (linked(USES, images=EMPTY), ["WF202:warning"], "_core.pyd needs it"),
+        (
+            subject({HELPER: Malformed("not-pe", "it begins with '<html>'")}),
+            ["WF201:warning"],
+            "nothing in the wheel is known to load it",
+        ),
+        (
+            linked(USES, loaded=[loads(PYD, 193)], images={HELPER: dll(machine=Machine.X86)}),
+            ["WF204:error"],
+            "_core.pyd needs it and fails with error 193",
+        ),
+        # NVIDIA's runtime wheel for amd64 has cudart32_110.dll beside cudart64_110.dll.
+        (subject({HELPER: dll(machine=Machine.X86)}), ["WF204:info"], "nothing in the wheel is known to load it"),
+        (
+            subject(
+                {
+                    SITE + "pip/t32.exe": dll(machine=Machine.X86, is_dll=False),
+                    SITE + "pkg/Any.dll": dll(machine=Machine.X86, managed=True),
+                }
+            ),
+            [],
+            "",
+        ),
+        (
+            subject({PYD: dll("ucrtbased.dll", "VCRUNTIME140D.dll", "KERNEL32.dll")}, events=[loads(PYD)]),
+            ["WF205:error"],
+            "imports ucrtbased.dll, VCRUNTIME140D.dll",
+        ),
+    ],
+    ids=[
+        *("needed by what is loaded", "needed by what is not", "damaged, and nothing loads it"),
+        *("for another processor, and imported", "for another processor, and nothing loads it"),
+        *("a program and a .NET assembly", "a debug build that is loaded"),
+    ],
+)
+def test_who_needs_it_decides(thing, expected, said):
+    assert codes(thing, "WF2") == expected
+    assert all(said in item.message for item in run(thing, "WF2"))
 
 
 @pytest.mark.parametrize(
@@ -55,34 +86,6 @@ def test_machines_are_compared(process, image, expected):
     assert codes(subject({PYD: dll(machine=image)}, events=[loads(PYD)], machine=process)) == expected
 
 
-def test_a_foreign_dll_that_nothing_loads_is_a_note():
-    # NVIDIA's runtime wheel for amd64 has cudart32_110.dll beside cudart64_110.dll.
-    path = SITE + "nvidia/cuda_runtime/bin/cudart32_110.dll"
-    assert codes(subject({path: dll(machine=Machine.X86)})) == ["WF204:info"]
-
-
-def test_a_foreign_dll_that_is_imported_is_an_error():
-    images = {PYD: dll("helper.dll"), HELPER: dll(machine=Machine.X86)}
-    thing = subject(images, [edge(PYD, "helper.dll", HELPER)], events=[loads(PYD, 193)])
-    assert codes(thing) == ["WF204:error"]
-    assert "_core.pyd needs it and fails with error 193" in run(thing)[0].message
-
-
-def test_programs_and_dotnet_assemblies_may_be_of_any_machine():
-    images = {
-        SITE + "pip/t32.exe": dll(machine=Machine.X86, is_dll=False),
-        SITE + "pkg/Any.dll": dll(machine=Machine.X86, managed=True),
-    }
-    assert codes(subject(images)) == []
-
-
-def test_a_debug_build_is_an_error_where_it_is_loaded():
-    thing = subject({PYD: dll("ucrtbased.dll", "VCRUNTIME140D.dll", "KERNEL32.dll")}, events=[loads(PYD)])
-    found = run(thing)
-    assert [f"{item.code}:{item.severity}" for item in found] == ["WF205:error"]
-    assert "imports ucrtbased.dll, VCRUNTIME140D.dll" in found[0].message
-
-
 @pytest.mark.parametrize(
     ("other", "mixed"),
     [
@@ -95,7 +98,7 @@ def test_a_debug_build_is_an_error_where_it_is_loaded():
 def test_debug_and_release_builds_that_call_each_other(other, mixed):
     path, helper = LIB + "a.dll", LIB + "helper.dll"
     images = {path: dll("helper.dll", other), helper: dll("ucrtbased.dll")}
-    thing = subject(images, [edge(path, "helper.dll", helper)], events=[loads(path)])
+    thing = linked(edge(path, "helper.dll", helper), loaded=[path], images=images)
     reported = next(item for item in run(thing, "WF205") if item.subject.endswith("helper.dll"))
     assert ("a.dll is a release build: memory and C++ objects" in reported.message) is mixed
 

@@ -82,17 +82,24 @@ def kepler(*needers: str) -> Subject:
     )
 
 
-def test_test_artefacts_that_are_not_to_blame():
-    found = run(kepler(CPU, AOTI), "WF603")
-    assert [f"{item.code}:{item.severity}" for item in found] == ["WF603:warning"]
-    assert "does not help with mkl_intel_thread.2.dll, which torch_cpu.dll needs as well" in found[0].message
-    assert found[0].evidence["others_need_too"] == {"mkl_intel_thread.2.dll": ["torch_cpu.dll"]}
-
-
-def test_test_artefacts_that_are_to_blame():
-    found = run(kepler(AOTI), "WF603")
-    assert "dropping them removes the need for mkl_intel_thread.2.dll" in found[0].message
-    assert found[0].evidence["only_they_need"] == ["mkl_intel_thread.2.dll"]
+@pytest.mark.parametrize(
+    ("needers", "said", "only", "shared"),
+    [
+        (
+            (CPU, AOTI),
+            "does not help with mkl_intel_thread.2.dll, which torch_cpu.dll needs as well",
+            [],
+            {"mkl_intel_thread.2.dll": ["torch_cpu.dll"]},
+        ),
+        ((AOTI,), "dropping them removes the need for mkl_intel_thread.2.dll", ["mkl_intel_thread.2.dll"], {}),
+    ],
+    ids=["not to blame", "to blame"],
+)
+def test_test_artefacts(needers, said, only, shared):
+    (found,) = run(kepler(*needers), "WF603")
+    assert str(found.severity) == "warning"
+    assert said in found.message
+    assert (found.evidence["only_they_need"], found.evidence["others_need_too"]) == (only, shared)
 
 
 def test_test_programs_count_and_others_do_not():
@@ -109,14 +116,10 @@ ONE, TWO = SITE + "pkg/a.dll", SITE + "pkg/b.dll"
 IMAGES = {ONE: dll(), TWO: dll()}
 
 
-def test_unsigned_files_are_listed_when_asked_for():
-    found = run(subject(IMAGES, signatures={ONE: Signature("trusted", "X"), TWO: Signature("unsigned")}))
-    assert [(item.code, item.evidence["paths"]) for item in found] == [("WF605", ["pkg/b.dll"])]
-
-
 @pytest.mark.parametrize(
     ("signature", "code", "severity", "said"),
     [
+        (Signature("unsigned"), "WF605", Severity.INFO, "1 file without a signature: a.dll"),
         (Signature("invalid", reason="the file was changed"), "WF606", Severity.WARNING, "the signature is invalid"),
         (Signature("invalid", "X", "expired"), "WF606", Severity.WARNING, "in the name of 'X' is invalid"),
         (Signature("untrusted-root", "X", "no root"), "WF607", Severity.INFO, "'X', which no trusted root confirms"),
@@ -124,7 +127,7 @@ def test_unsigned_files_are_listed_when_asked_for():
     ],
 )
 def test_each_answer_has_its_finding(signature, code, severity, said):
-    (found,) = run(subject(IMAGES, signatures={ONE: signature}))
+    (found,) = run(subject(IMAGES, signatures={ONE: signature, TWO: Signature("trusted", "X")}))
     assert (found.code, found.severity, found.evidence["paths"]) == (code, severity, ["pkg/a.dll"])
     assert said in found.message
     assert signature.reason in found.message
