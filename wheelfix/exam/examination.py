@@ -95,6 +95,13 @@ def each_input(
             yield work(path, jobs, progress)
 
 
+def wheels_in(folder: Path) -> list[Path]:
+    """Return the wheels that lie in a folder, sorted; none for one in which distributions are installed."""
+    if any(folder.glob("*.dist-info")):
+        return []
+    return sorted(path for path in folder.iterdir() if path.suffix.lower() == ".whl" and path.is_file())
+
+
 def _file_size(path: Path) -> int:
     """Return the size of a file; 0 for a folder, and for what is not there."""
     try:

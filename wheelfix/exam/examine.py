@@ -186,7 +186,7 @@ def load(
     tags = distribution.tags
     machine, own = machine_of(tags, view, options.remote.target.platform), python_of_tags(tags)
     if installed:  # the environment's Python imports it, whatever its tags say
-        machine, own = machine_of_python(view) or machine, python or own
+        machine, own = _machine_of_python(view) or machine, python or own
     profile = Profile(machine, own or python, assume, cuda, bare=options.bare)
     loading = loading_of(view) if installed and options.roots.discover else None
     built = loading.cuda if loading is not None and loading.startup is not None else None
@@ -229,11 +229,12 @@ def machine_of_tags(tags: tuple[str, ...]) -> Machine | None:
     return next((PLATFORM_MACHINES[platform] for platform in platforms if platform in PLATFORM_MACHINES), None)
 
 
-def machine_of_python(view: FileView) -> Machine | None:
+def _machine_of_python(view: FileView) -> Machine | None:
     """The processor that the Python of an environment is for; None where its ``python.exe`` is not there."""
     found = (view.find(folder, "python.exe") for folder in ("", "Scripts", BASE))
-    images = (view.image(path) for path in found if path is not None)
-    return next((image.machine for image in images if isinstance(image, Image)), None)
+    images = (view.image(path) for path in found if path is not None and view.layer(path) is Layer.ENVIRONMENT)
+    machines = (image.machine for image in images if isinstance(image, Image))
+    return next((machine for machine in machines if machine is not Machine.UNKNOWN), None)
 
 
 def machine_of(tags: tuple[str, ...], view: FileView, platform: str = "win_amd64") -> Machine:
@@ -242,13 +243,9 @@ def machine_of(tags: tuple[str, ...], view: FileView, platform: str = "win_amd64
     A wheel for any platform is examined for ``platform``, whatever its DLLs are for: those of one processor may be
     missing. Only a folder without tags is taken to be for the processor that most of its images are for.
     """
-    named = machine_of_tags(tags)
+    named = machine_of_tags(tags) or _machine_of_python(view)
     if named is not None:
         return named
-    for python in ("python.exe", "Scripts/python.exe"):
-        image = view.image(python) if python in view and view.layer(python) is Layer.ENVIRONMENT else None
-        if isinstance(image, Image) and image.machine is not Machine.UNKNOWN:
-            return image.machine
     if tags:
         return PLATFORM_MACHINES[platform]
     counted = Counter(facts.machine for facts in view.images().values() if isinstance(facts, Image))

@@ -20,6 +20,7 @@ from wheelfix.exam.examination import (
     Shares,
     each_input,
     lost_input,
+    wheels_in,
 )
 from wheelfix.exam.examine import examine_view
 from wheelfix.exam.wheel import looking_at
@@ -68,7 +69,7 @@ def scan(path: str | Path, options: ScanOptions | None = None) -> ScanReport:
 
 def _only_wheel(path: Path) -> Path:
     """Return the wheel in a folder of wheels; InputError if there are several."""
-    wheels = sorted(path.glob("*.whl")) if path.is_dir() and not any(path.glob("*.dist-info")) else []
+    wheels = wheels_in(path) if path.is_dir() else []
     if len(wheels) > 1:
         raise InputError(str(path), because=f"it holds {len(wheels)} wheels", hint="name one, or use scan_all")
     return wheels[0] if wheels else path

@@ -14,7 +14,7 @@ from wheelfix.archive.names import FileName
 from wheelfix.archive.reader import Archive
 from wheelfix.base.values import dataclass, field, frozen, replace
 from wheelfix.errors import InputError, failure_of
-from wheelfix.exam.examination import Examination, FailedInput, Progress
+from wheelfix.exam.examination import Examination, FailedInput, Progress, wheels_in
 from wheelfix.exam.examine import machine_of_tags
 from wheelfix.exam.lockfile import ONLY, Locked, LockedSet, LockParts, read_lockfile
 from wheelfix.exam.versionchoice import required_wheels
@@ -326,13 +326,6 @@ def _scan_parts(
         else:
             yield report
     beside.keep(whole, parts)
-
-
-def wheels_in(folder: Path) -> list[Path]:
-    """Return the wheels that lie in a folder, sorted; none for one in which distributions are installed."""
-    if any(folder.glob("*.dist-info")):
-        return []
-    return sorted(path for path in folder.iterdir() if path.suffix.lower() == ".whl" and path.is_file())
 
 
 def file_name(path: WheelPath) -> FileName:

@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import as_specifiers, dotted_numbers, regex
-from wheelfix.base.values import frozen
+from wheelfix.base.values import frozen, grouped
 from wheelfix.knowledge.cuda import cuda_table, published_builds, release_of_local_version
 from wheelfix.knowledge.system import STABLE_ABI_DLLS, python_exports, python_of, stable_abi, undecided_in_python
 from wheelfix.knowledge.tables import table_date
@@ -157,20 +157,20 @@ def _only_for_one_python(subject: Subject) -> Findings:
     """Find modules for one Python in a wheel that its tags let every Python 3 install."""
     if not any(tag.startswith("py3-none-") for tag in subject.distribution.tags):
         return
-    pythons: dict[str, dict[tuple[int, int, bool], tuple[str, str]]] = {}
-    for path, image in subject.images.items():
-        wanted = [(python, item.dll) for item in image.imports if (python := python_of(item.dll)) is not None]
-        if path.lower().endswith(".pyd") and subject.reached(path) and wanted:
-            pythons.setdefault(base(path).partition(".")[0].lower(), {})[wanted[0][0]] = (path, wanted[0][1])
-    for one in pythons.values():
-        ((major, minor, _), (path, dll)) = next(iter(one.items()))
-        if len(one) > 1 or _FILE_ABI.search(path) or _allowed_pythons(subject) <= {(major, minor)}:
+    modules = (path for path in subject.images if path.lower().endswith(".pyd") and subject.reached(path))
+    imports = ((path, item.dll) for path in modules for item in subject.images[path].imports)
+    found = ((path, dll, python) for path, dll in imports if (python := python_of(dll)) is not None)
+    for (path, dll, python), *others in grouped(
+        (base(one[0]).partition(".")[0].lower(), one) for one in found
+    ).values():
+        several = any(other[2] != python for other in others)
+        if several or _FILE_ABI.search(path) or _allowed_pythons(subject) <= {python[:2]}:
             continue  # code, or the name of the file, chooses the one that fits
         yield finding(
             "WF401",
             subject.origin(path),
-            f"{base(path)} imports {dll}, but the wheel is tagged py3-none; it loads on Python {major}.{minor} only "
-            "and fails with error 126 on every other",
+            f"{base(path)} imports {dll}, but the wheel is tagged py3-none; it loads on Python "
+            f"{dotted(python[:2])} only and fails with error 126 on every other",
             hint="tag the wheel for that Python and platform, or build with Py_LIMITED_API and tag it abi3",
             evidence={"imports": dll, "tags": subject.distribution.tags, "loaded": True},
             severity=Severity.WARNING,

@@ -163,28 +163,29 @@ def counts(subject: Subject, edge: Edge) -> bool:
 
 @frozen
 class Judgement:
-    """How bad it is that a DLL is missing."""
+    """How bad it is that a DLL is missing, or why the package works although DLLs fail to load."""
 
-    severity: Severity
     text: str
     """What happens, as the end of a sentence."""
+    severity: Severity = Severity.INFO
+    """A warning where users may expect something to work that does not."""
 
 
 def judge(subject: Subject, need: Need, usable: Sequence[str]) -> Judgement:
     """Say what a missing DLL means; ``usable`` are files of that name where the loader does not look."""
     if need.deleted:
         text = f"RECORD lists {need.deleted}, and the wheel does not have it"
-        return Judgement(Severity.ERROR, f"{text}; {consequence(subject, need)}" if need.reached else text)
+        return Judgement(f"{text}; {consequence(subject, need)}" if need.reached else text, Severity.ERROR)
     excuse = excuse_of(subject, need)
     if (excuse is not None or not need.reached) and not usable and is_mangled(need.name):
-        return Judgement(Severity.ERROR, "delvewheel made this name for the wheel, so that nothing else has the file")
+        return Judgement("delvewheel made this name for the wheel, so that nothing else has the file", Severity.ERROR)
     if excuse is not None:
-        return Judgement(Severity.INFO if excuse.complete else Severity.WARNING, excuse.text)
+        return excuse
     text = consequence(subject, need)
     if not need.reached:
-        return Judgement(Severity.WARNING, text)
+        return Judgement(text, Severity.WARNING)
     doubt = _doubt_about_place(subject, usable) if usable else _doubt_about_absence(subject, need)
-    return Judgement(Severity.UNSURE if doubt else Severity.ERROR, f"{text}; unless {doubt}" if doubt else text)
+    return Judgement(f"{text}; unless {doubt}", Severity.UNSURE) if doubt else Judgement(text, Severity.ERROR)
 
 
 def _doubt_about_place(subject: Subject, usable: Sequence[str]) -> str:
@@ -245,17 +246,7 @@ def consequence(subject: Subject, need: Need) -> str:
     return f"loading {chain[0]} fails with error 126{way}"
 
 
-@frozen
-class Excuse:
-    """Why the package works although DLLs fail to load."""
-
-    text: str
-    """What happens instead, as the end of a sentence."""
-    complete: bool = True
-    """Whether only what the DLL itself does is lost; False where users may expect something to work that does not."""
-
-
-def excuse_of(subject: Subject, need: Need) -> Excuse | None:
+def excuse_of(subject: Subject, need: Need) -> Judgement | None:
     """Return why the package works without those who ask for a DLL, or None if that is not known."""
     loaded = [edge for edge in need.edges if subject.reached(edge.importer)]
     if loaded:
@@ -265,16 +256,19 @@ def excuse_of(subject: Subject, need: Need) -> Excuse | None:
             or _imported_by_name(subject, loaded)
         )
     if all(edge.importer in subject.caught for edge in need.edges):
-        without = "" if _some_module_loads(subject) else ", without any of its extension modules"
-        return Excuse(f"the package's code catches the error and continues{without}", complete=not without)
+        text = "the package's code catches the error and continues"
+        if _some_module_loads(subject):
+            return Judgement(text)
+        return Judgement(f"{text}, without any of its extension modules", Severity.WARNING)
     if all(_is_qt_plugin(subject, edge.importer) for edge in need.edges):
         # PySide6 has plugins for parts of Qt in other wheels, and drivers of databases whose clients users install.
         drivers = all("/sqldrivers/" in path.lower() for path in need.importers)
         by_design = drivers or dll_key(need.name).startswith("qt")
-        return Excuse("Qt skips plugins that cannot be loaded", complete=by_design)
+        severity = Severity.INFO if by_design else Severity.WARNING
+        return Judgement("Qt skips plugins that cannot be loaded", severity)
     parents = [_optional_for(subject, edge.importer) for edge in need.edges]
     if all(parents):
-        return Excuse(f"{parents[0]} loads {need.importer_names[0]} only if it can")
+        return Judgement(f"{parents[0]} loads {need.importer_names[0]} only if it can")
     return None
 
 
@@ -284,18 +278,18 @@ def _some_module_loads(subject: Subject) -> bool:
     return not modules or any(not outcome.code for outcome in modules)
 
 
-def _backend_excuse(subject: Subject, loaded: Sequence[Edge]) -> Excuse | None:
+def _backend_excuse(subject: Subject, loaded: Sequence[Edge]) -> Judgement | None:
     """Return that other files do the same work as those that fail, if there are such files."""
     if not all(map(subject.other_backends, loaded)):
         return None
     failed = {base(outcome.event.path) for outcome in subject.failures}
     working = next((name for name in subject.other_backends(loaded[0]) if name not in failed), "")
     if working:
-        return Excuse(f"it is for one of several backends, and {working} loads")
-    return Excuse("it is for one of several backends, of which none loads", complete=False)
+        return Judgement(f"it is for one of several backends, and {working} loads")
+    return Judgement("it is for one of several backends, of which none loads", Severity.WARNING)
 
 
-def _not_imported(subject: Subject, need: Need, loaded: Sequence[Edge]) -> Excuse | None:
+def _not_imported(subject: Subject, need: Need, loaded: Sequence[Edge]) -> Judgement | None:
     """Return that modules which no Python file names need a package that is not required, if that is so.
 
     Such a module is for people who have that package: NVIDIA's cuda.core has one for torch, daal4py one for MPI.
@@ -310,18 +304,18 @@ def _not_imported(subject: Subject, need: Need, loaded: Sequence[Edge]) -> Excus
     private = all(name.startswith("_") for name in names) and any(owner.preloads for owner in owners)
     if not private and not others & subject.words:
         return None
-    shippers = [owner.distribution for owner in owners]
-    return Excuse(f"no Python file of the package imports it, and {shippers[0]}, which has it, is not required", False)
+    shipper = owners[0].distribution
+    text = f"no Python file of the package imports it, and {shipper}, which has it, is not required"
+    return Judgement(text, Severity.WARNING)
 
 
-def _imported_by_name(subject: Subject, loaded: Sequence[Edge]) -> Excuse | None:
+def _imported_by_name(subject: Subject, loaded: Sequence[Edge]) -> Judgement | None:
     """Return that the package's code imports these modules by names that it computes, and does without them."""
     modules = {module_name(edge.importer) for edge in loaded if edge.importer.endswith(".pyd")}
     if len(modules) < len({edge.importer for edge in loaded}) or modules - subject.caught_by_name:
         return None
-    return Excuse(
-        "the package's code imports its modules by computed names, and continues without one that fails", False
-    )
+    text = "the package's code imports its modules by computed names, and continues without one that fails"
+    return Judgement(text, Severity.WARNING)
 
 
 def _is_qt_plugin(subject: Subject, path: str) -> bool:
@@ -345,7 +339,9 @@ def is_required(subject: Subject, edges: Sequence[Edge]) -> bool:
     if others:
         return not is_for_excused(subject, others)
     excuses = [excuse_of(subject, need) for need in needs(subject, required)]
-    return any(excuse is None or not excuse.complete for excuse in excuses) if excuses else bool(required)
+    return (
+        any(excuse is None or excuse.severity is Severity.WARNING for excuse in excuses) if excuses else bool(required)
+    )
 
 
 def is_for_excused(subject: Subject, edges: Sequence[Edge]) -> bool:

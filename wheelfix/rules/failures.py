@@ -246,29 +246,15 @@ def import_order(subject: Subject) -> Findings:
         return
     orders = orders_of(beside, subject.profile)
     before = _asked_before(subject, beside)
-    if before is not None:
-        yield from _one_order(subject, orders, twins, before)
-        return
+    severity = Severity.WARNING if before is None else Severity.ERROR
     for path, clashes in sorted(twins.items()):
-        for other in _importers_of(subject, beside, path):
-            state = orders.state((other,))
-            if state is not None and path in state.modules:
-                failure = _failure_after(subject, orders, (other,), clashes)
-                if failure is not None:
-                    yield _order_finding(subject, orders, other, failure, Severity.WARNING)
-                break
-
-
-def _one_order(
-    subject: Subject, orders: ImportOrders, twins: dict[str, list[Clash]], before: tuple[str, ...]
-) -> Findings:
-    """Judge the subject after the distributions that are imported before it in the order that was asked about."""
-    for path, clashes in sorted(twins.items()):
-        states = ((number, orders.state(before[: number + 1])) for number in range(len(before)))
-        first = next((number for number, state in states if state is not None and path in state.modules), None)
-        failure = _failure_after(subject, orders, before, clashes) if first is not None else None
+        alone = ((other,) for other in _importers_of(subject, beside, path))
+        tried = alone if before is None else (before[: number + 1] for number in range(len(before)))
+        states = ((names, orders.state(names)) for names in tried)
+        first = next((names for names, state in states if state is not None and path in state.modules), None)
+        failure = _failure_after(subject, orders, before or first, clashes) if first is not None else None
         if first is not None and failure is not None:
-            yield _order_finding(subject, orders, before[first], failure, Severity.ERROR)
+            yield _order_finding(subject, orders, first[-1], failure, severity)
 
 
 _OrderFailure: TypeAlias = "tuple[tuple[Clash, ...], int, str, tuple[str, ...]]"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.base.parsing import whole_number
+from wheelfix.base.parsing import dotted_numbers
 from wheelfix.base.values import grouped
 from wheelfix.knowledge.cards import (
     AMD,
@@ -290,10 +290,10 @@ def driver_runs_cuda(subject: Subject) -> Findings:
             f"the wheel uses no CUDA release that is known, so that driver {subject.driver} was not compared",
             evidence={"driver": subject.driver},
         )
-    number = numbers(subject.driver)
-    runs = [cuda for cuda in used if (oldest := driver_needed(*cuda)) and numbers(windows_driver(oldest)) <= number]
-    for cuda in used:
-        needed = driver_needed(*cuda)
+    number = dotted_numbers(subject.driver)
+    oldest = {cuda: driver_needed(*cuda) for cuda in used}
+    runs = [cuda for cuda, first in oldest.items() if first and dotted_numbers(windows_driver(first)) <= number]
+    for cuda, needed in oldest.items():
         spelled = spelled_release(cuda)
         if needed is None:
             message = f"which driver CUDA {spelled} needs is not known"
@@ -318,9 +318,9 @@ def driver_runs_cuda(subject: Subject) -> Findings:
 def _runs(driver: str, cuda: tuple[int, int], spelled: str) -> Finding:
     own = toolkit_driver(cuda)
     message = f"driver {driver} runs CUDA {spelled}"
-    limited = own is not None and numbers(driver)[0] < own
+    limited = own is not None and dotted_numbers(driver)[0] < own
     if limited:
-        knows = cuda_of_driver(numbers(driver)[0])
+        knows = cuda_of_driver(dotted_numbers(driver)[0])
         older = f" of CUDA {knows[0]}.{knows[1]} and before" if knows else ""
         message += (
             f" because both are of CUDA {cuda[0]} (minor version compatibility), but it compiles only PTX{older}: code "
@@ -343,7 +343,7 @@ def ptx_needs_newer_driver(subject: Subject) -> Findings:
         if code.archs
         and fit_of_image(code, subject.images[path].size, card) is Fit.PTX
         and (needed := _driver_of_ptx(code, card)) is not None
-        and numbers(subject.driver)[0] < needed
+        and dotted_numbers(subject.driver)[0] < needed
     }
     if refused:
         needed = max(refused.values())
@@ -366,7 +366,7 @@ def driver_not_for_card(subject: Subject) -> Findings:
         return
     known, ended = architecture(own), last_driver(*own)
     first = toolkit_driver(known.first_cuda) if known is not None else None
-    number = numbers(subject.driver)[0]
+    number = dotted_numbers(subject.driver)[0]
     if first is not None and number < first:
         message, hint = f"is older than the first for {card}, {first}", f"update the driver to {first} or later"
     elif ended is not None and branch_of(number) > ended.driver:
@@ -387,8 +387,3 @@ def _driver_of_ptx(code: GpuCode, card: str) -> int | None:
     """The oldest driver that compiles some of the PTX that fits a card; None where its version is not known."""
     versions = [code.ptx[arch] for arch in code.ptx if fit([arch], card) is Fit.PTX]
     return driver_for_ptx(min(versions)) if versions else None
-
-
-def numbers(driver: str) -> tuple[int, ...]:
-    """Return the parts of a version of a driver, as numbers."""
-    return tuple(whole_number(part, digits=6) or 0 for part in driver.split("."))

@@ -8,7 +8,6 @@ that nothing loads, files that no distribution owns, files beside python.exe tha
 from __future__ import annotations
 
 import functools
-from typing import Literal
 
 from wheelfix.base.values import frozen, grouped
 from wheelfix.knowledge.companions import companions_of
@@ -24,7 +23,7 @@ from wheelfix.rules.wording import listing
 
 def _never_loaded(subject: Subject, items: list[Misplaced]) -> Findings:
     """Find copies of a DLL that lie where no loader looks, beside one that is loaded."""
-    copies = grouped((key_of(item.path), item.path) for item in items if item.copy == "idle")
+    copies = grouped((key_of(item.path), item.path) for item in items if item.code == "WF312")
     for key, idle in copies.items():
         paths = [path for path in subject.view.named(key) if path in subject.images]
         winners = [path for path in paths if path not in idle]
@@ -91,15 +90,13 @@ class Misplaced:
 
     path: str
     code: str
-    """Of the finding about it alone; empty for a copy, which ``placement`` reports together with the others."""
+    """Of the finding about it, or about all idle copies of its name; empty where WF313 is about it."""
     message: str
     """What is wrong with its place, and which copy wins."""
     needed: bool = False
     """Whether the package loads it all the same, so that it cannot simply be removed."""
     severity: Severity | None = None
     """Set where it differs from that of the rule."""
-    copy: Literal["", "idle", "shadowing"] = ""
-    """How it relates to other copies of the same name."""
 
 
 @rule("WF312", "WF610", "WF611", "WF612")
@@ -108,7 +105,7 @@ def misplaced_dlls(subject: Subject) -> Findings:
     items = misplaced(subject)
     yield from _never_loaded(subject, items)
     for item in items:
-        if item.copy:
+        if item.code in ("", "WF312"):
             continue  # reported with all copies of the name
         yield finding(
             item.code,
@@ -231,10 +228,9 @@ class _DllPlaces:
         same = own == other
         return Misplaced(
             path,
-            "",
+            "WF312",
             f"{base(path)} is here and in {self._place(winner)}: {self.subject.origin(winner)} wins, and nothing "
             f"loads this one{'' if same else ', which is a different file'}",
-            copy="idle",
         )
 
     def _at_root(self, path: str) -> Misplaced | None:
@@ -257,10 +253,8 @@ class _DllPlaces:
             message = f"{base(path)} lies beside python.exe; {self.subject.origin(winner)} wins here"
         else:
             message = f"{base(path)} lies beside python.exe, where every package finds it before its own DLL folders"
-        shadows = path in self.used and bool(others)
-        if shadows:
-            return Misplaced(path, "", message, copy="shadowing")
-        return Misplaced(path, "WF611", message, needed=path in self.used)
+        used = path in self.used
+        return Misplaced(path, "" if used and others else "WF611", message, needed=used and not others)
 
     def _unowned(self, path: str) -> Misplaced | None:
         """A file of an environment that no distribution owns, as far as it concerns this one."""
