@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import random
-import re
 import shlex
 import subprocess
 import sys
@@ -52,7 +51,7 @@ def stdin_of(monkeypatch, data: bytes) -> None:
 
 def test_a_file(run):
     out = run("diagnose", CORPUS / "torch-126-fbgemm-en.txt", code=1).out
-    assert "line 6: torch-load 126" in " ".join(out.split())
+    assert "line 6: OSError: [WinError 126]" in " ".join(out.split())
     assert "Use a torch that does not need it: 2.4.1 or later" in out
 
 
@@ -111,9 +110,7 @@ def test_what_has_nothing_to_do_with_dlls_is_said_politely(name, run):
         assert "No DLL is missing" in out or "No error of the loader is in the text" in out
         return
     out = run("diagnose", CORPUS / name, code=5).out
-    named = re.search(r"\.(?:dll|pyd)\b", (CORPUS / name).read_text("utf-8", "replace"), re.IGNORECASE)
-    reason = "The notes say why." if named else "Nothing here points to a DLL."
-    assert f"Could not tell. {reason}" in out
+    assert "Could not tell why." in out
 
 
 def test_garbage_exits_with_5(tmp_path, run):
@@ -160,10 +157,10 @@ def test_other_faults_without_a_cause_have_a_heading_of_their_own():
 def test_the_whole_text_of_a_diagnosis():
     found = diagnose("OMP: Error #15: Initializing libiomp5md.dll, but found libomp140.x86_64.dll already initialized.")
     assert render_diagnosis(found, TextStyle(width=100)) == (
-        "text   the text: line 1: omp-duplicate (libiomp5md.dll, libomp140.x86_64.dll)\n"
+        "text   the text: line 1: OMP: Error #15: Initializing libiomp5md.dll, but found libomp140.x86_64.dll\n"
+        "       already initialized.\n"
         "Cause  Two OpenMP runtimes were loaded into one process: libiomp5md.dll and libomp140.x86_64.dll.\n"
-        "       Each keeps its own threads and locks; Intel's runtime notices and stops the process. Usually\n"
-        "       torch\\lib has one and conda's Library\\bin or another package has the other.\n"
+        "       Each keeps its own threads and locks; Intel's runtime notices and stops the process.\n"
         "\n"
         "What to do, best first (-v shows 3 more)\n"
         "  1. See which OpenMP runtimes there are\n"
@@ -172,7 +169,6 @@ def test_the_whole_text_of_a_diagnosis():
         "    have the others\n"
         "  2. Let the loader model find the true cause in the environment\n"
         "      wheelfix diagnose\n"
-        "    it names the DLL; without --env it looks at the active environment\n"
     )
     whole = render_diagnosis(found, TextStyle(width=100), verbose=True)
     assert whole.endswith(
@@ -202,7 +198,7 @@ def test_files_silence_what_the_text_makes_one_guess(whole, tmp_path, run):
     assert guess in run("diagnose", "--text", NUMPY, code=None).out
     out = run("diagnose", "--text", NUMPY, "--wheel", wheel, "--no-discover", code=None).out
     assert guess not in out
-    assert ("Could not tell. The notes say why." in out) is whole
+    assert ("Could not tell why." in out) is whole
     assert ("This wheel does not have that fault" in out) is whole
     assert (f"{BLAS} is missing" in out) is not whole
     assert ("Install this wheel over the one that is installed" in out) is whole

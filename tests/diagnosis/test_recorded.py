@@ -113,7 +113,7 @@ def test_several_wheels_and_folders(tmp_path):
 def test_an_empty_text_is_called_empty():
     found = diagnose("")
     assert found.outcome is DiagnosisOutcome.UNKNOWN
-    assert found.notes == ("The text is empty.",)
+    assert found.evidence[0].told == "it is empty"
 
 
 def test_a_damaged_pml_file_is_an_error_with_a_way_out():

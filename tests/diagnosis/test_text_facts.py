@@ -21,7 +21,8 @@ def traceback(error: str, *frames: str) -> str:
 
 def said(found: Diagnosis) -> str:
     first = found.explained[0]
-    return " ".join([first.cause.summary, first.explanation, *(one.told for one in found.evidence), *found.notes])
+    quotes = (quote.text for quote in found.quotes)
+    return " ".join([first.cause.summary, first.explanation, *quotes, ", ".join(found.facts), *found.notes])
 
 
 LOAD = traceback(
@@ -50,7 +51,7 @@ PARTIAL = (
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        pytest.param(LOAD, r"in pygpufit\gpufit.py: lib = cdll.LoadLibrary(lib_path)", id="the line that failed"),
+        pytest.param(LOAD, r"pygpufit\gpufit.py: lib = cdll.LoadLibrary(lib_path)", id="the line that failed"),
         pytest.param(MIXED, r"several installations, C:\one and D:\two", id="two installations"),
         pytest.param(
             "python: 3.10.4\nERROR: x-0.1-cp38-cp38-win_amd64.whl is not a supported wheel on this platform.",
@@ -77,17 +78,17 @@ PARTIAL = (
         ),
         pytest.param(f"sdl2 - ImportError: DLL load failed: {NOT_FOUND}", "kivy_deps.sdl2", id="a provider of Kivy"),
         pytest.param(
-            f"Python 3.7.4 32-bit\nnumpy==1.19.2\n{WRONG_IMAGE}", "with Python 3.7.4, numpy 1.19.2", id="versions"
+            f"Python 3.7.4 32-bit\nnumpy==1.19.2\n{WRONG_IMAGE}", "Python 3.7.4, numpy 1.19.2, 32-bit", id="versions"
         ),
         pytest.param(
             "- **PyTorch**: 2.7.0+cu126\nCUDNN：8.9.1\nUsing cached c104-2.0.2.tar.gz\n"
             f"I have an RTX 3080 Ti\n{WRONG_IMAGE}",
-            "with PyTorch 2.7.0+cu126, CUDNN 8.9.1, c104 2.0.2, RTX 3080 Ti",
+            "PyTorch 2.7.0+cu126, CUDNN 8.9.1, c104 2.0.2, RTX 3080 Ti (sm_86)",
             id="versions in lists and archives, and the card",
         ),
         pytest.param(
             "".join(f"package{one}==1.{one}\n" for one in range(20)) + f"Python 3.11.2\n{LOAD}pygpufit==1.2\n",
-            "with Python 3.11.2, pygpufit 1.2",
+            "Python 3.11.2, pygpufit 1.2",
             id="of a list of all packages, the one that it is about",
         ),
         pytest.param(
@@ -115,7 +116,7 @@ PARTIAL = (
         pytest.param(
             "Failed to load shared library 'libgdk-3-0.dll' referenced by the typelib: 'libgdk-3-0.dll': "
             "The specified procedure could not be found.",
-            "could-not-load-this 127 (libgdk-3-0.dll)",
+            "libgdk-3-0.dll or one of its dependencies",
             id="the reason behind the file",
         ),
         pytest.param(
@@ -304,10 +305,9 @@ def test_what_the_text_shows_is_said(text, words):
         pytest.param(LOAD, "several installations", id="one installation"),
         pytest.param(
             "Python 3.8.1\nx-1-cp38-cp38-win_amd64.whl is not a supported wheel on this platform",
-            "a file for",
+            "a file for Python",
             id="same",
         ),
-        pytest.param(f"{WRONG_IMAGE}\n{JOINED}", "The text ends with another error", id="the same error twice"),
         pytest.param(
             frame(r"C:\x\a\core.py", "from . import VERSION") + PARTIAL.format("VERSION", "a"),
             "is not among the files",
@@ -319,7 +319,7 @@ def test_what_the_text_shows_is_said(text, words):
         ),
         pytest.param(
             f"Ignored the following versions that require a different python version: 4.10\n{WRONG_IMAGE}",
-            "4.10",
+            "python 4.10",
             id="a version of something else",
         ),
         pytest.param(

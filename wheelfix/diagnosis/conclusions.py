@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.base.values import replace
 from wheelfix.diagnosis.confirm import confirm, faults, matching_outcome, mismatched_edges, pair_of_edge
-from wheelfix.diagnosis.model import SHOWN, Diagnosis, Explained, GatheredEvidence, ScannedPackage
+from wheelfix.diagnosis.model import Diagnosis, Explained, GatheredEvidence, ScannedPackage
 from wheelfix.diagnosis.recorded import differences, explain_recording
 from wheelfix.diagnosis.symptoms.causes import explain_error, explain_symptom
 from wheelfix.diagnosis.symptoms.messages import may_replace_a_build, requirement_name
 from wheelfix.diagnosis.symptoms.model import Cause, Confidence, Log, Remedy, Symptom
-from wheelfix.diagnosis.symptoms.reader import read_symptoms
+from wheelfix.diagnosis.symptoms.quotes import Quote, cut, decisive_lines
 from wheelfix.knowledge.families import FamilyMember, family_of
 from wheelfix.knowledge.providers import conda_requirements, owners_of, pip_packages
 from wheelfix.knowledge.system import classify
@@ -245,19 +245,65 @@ def conclude(gathered: GatheredEvidence, trusted_roots: Path | None) -> Diagnosi
     if cases:
         # The files were looked at: advice to look at a wheel somewhere, or to repair it, leads nowhere new.
         steps = [step for step in steps if not _NEEDS_A_WHEEL.match(step.command)]
+    log = gathered.log or Log()
+    steps, done = _sensible(steps, log)
+    quotes = _quotes(log, ended, causes)
+    error = f"line {quotes[0].line}: {quotes[0].text}" if quotes else "no line in it looks like an error"
     failing = any(case.exam.report.first_failure is not None for case in cases)
     severities = {finding.severity for case in cases for finding in case.findings}
     return Diagnosis(
-        evidence=tuple(gathered.evidence),
+        evidence=tuple(
+            replace(one, told=error) if one.kind == "text" and not one.told else one for one in gathered.evidence
+        ),
+        quotes=quotes,
+        facts=tuple(fact for fact in log.facts if not any(fact in one.text for one in quotes)),
         symptoms=gathered.symptoms,
         explained=causes,
         others=tuple(_others(gathered, causes)),
         harmless=tuple(_harmless(survived)),
         remedies=ranked(steps),
         warnings=doubtful_dlls(gathered.environment, trusted_roots) if gathered.environment else (),
-        notes=tuple(dict.fromkeys([*gathered.notes, *_remarks(gathered, causes)])),
+        notes=tuple(dict.fromkeys([*gathered.notes, *done, *_remarks(gathered, causes)])),
         sound=bool(cases) and not failing and not severities & {Severity.ERROR, Severity.UNSURE},
     )
+
+
+_FOR_NVIDIA = re.compile(r"/whl/cu\d|\bcuda|cudnn|nvidia|-cu1\d\b")
+_OTHER_CARDS = ("amd", "intel", "directml")
+_DONE = re.compile(r"^(?:\S+ -m )?(?=(?:pip|conda|winget|uv) )|[\"']")
+
+
+def _sensible(steps: Sequence[Remedy], log: Log) -> tuple[list[Remedy], list[str]]:
+    """Return the steps that the text neither contradicts nor shows to have been tried, and notes about the latter.
+
+    What replaces a build for another vendor's card by one for CUDA does harm, whatever cause it is meant for.
+    """
+    vendors = {one.details.get("vendor") for one in log.symptoms}
+    text = " ".join(" ".join(log.tail).replace('"', "").replace("'", "").lower().split())
+    kept, notes = list[Remedy](), list[str]()
+    for step in steps:
+        wanted = _DONE.sub("", step.command).lower()
+        if vendors & {*_OTHER_CARDS} and _FOR_NVIDIA.search(step.command):
+            continue
+        if " install " in wanted and re.search(rf"{re.escape(wanted)}(?![\w.<>=-])", text):
+            notes.append(f"The text shows that this was tried: {step.command}")
+        else:
+            kept.append(step)
+    return kept, notes
+
+
+def _quotes(log: Log, ended: Sequence[Symptom], causes: Sequence[Explained]) -> tuple[Quote, ...]:
+    """Return the lines that decide: the error of the first cause, then the others in the order of the text."""
+    told = [one.symptom for one in causes if one.symptom is not None] if causes else list(ended)
+    anchors = [symptom.line for symptom in told]
+    error = log.error.line if log.error else log.ending.line if log.ending else 0
+    if error and (not anchors or (causes and causes[0].symptom is None)):
+        anchors.insert(0, error)
+    elif error:
+        anchors.append(error)
+    far = [Quote(one.line, cut(one.excerpt)) for one in told[:2] if one.line < log.tail_start or not log.tail]
+    found = (*far, *decisive_lines(log.tail, log.tail_start, anchors))
+    return tuple(sorted(found, key=lambda one: one.line not in anchors[:1]))
 
 
 def _says_only_that_it_failed(explained: Explained) -> bool:
@@ -325,8 +371,7 @@ def _explain_error(gathered: GatheredEvidence, known: list[Cause]) -> Explained 
     if known and cause.confidence is Confidence.GUESS and cause.id != known[0].id:
         if known[0].id != "build-script":
             return None
-        # Whatever it says, it is the line that the build ended with.
-        cause = replace(known[0], what_is_known=f'Line {error.line}: "{error.text}" {known[0].what_is_known}')
+        cause = known[0]
     return Explained(cause, explanation=cause.what_is_known)
 
 
@@ -395,9 +440,6 @@ def _others(gathered: GatheredEvidence, causes: Sequence[Explained]) -> list[str
 
 def _remarks(gathered: GatheredEvidence, causes: Sequence[Explained]) -> Iterator[str]:
     """Where text and files disagree, and what was not there to be looked at."""
-    log = gathered.log if not any(one.symptom is None for one in causes) and not gathered.recordings else None
-    if log is not None and not gathered.symptoms:
-        yield _unknown(log)
     a_load = any(one.symptom and one.symptom.code and one.cause.id != "user-site-mixed" for one in causes)
     text = gathered.log or Log()
     if len(text.prefixes) > 1 and (a_load or (text.error and text.error.part == "cut")):
@@ -411,12 +453,6 @@ def _remarks(gathered: GatheredEvidence, causes: Sequence[Explained]) -> Iterato
         )
         if wanted.version and (other := next(others, None)):
             yield f"The text names {other.name} as well: take the release of the package that was built for that one."
-    if log is not None and gathered.symptoms and log.ending is not None:
-        ending = log.ending
-        said = {(one.kind, one.code) for one in gathered.symptoms}
-        again = any((one.kind, one.code) in said for one in read_symptoms(ending.text))
-        if not again and not any(map(ending.has, gathered.symptoms)):
-            yield f"The text ends with another error, in line {ending.line}, which is not known here: {ending.text}"
     for recording in gathered.recordings:
         for case in gathered.cases:
             yield from differences(recording, case)
@@ -433,23 +469,6 @@ def _remarks(gathered: GatheredEvidence, causes: Sequence[Explained]) -> Iterato
     for finding in (finding for case in gathered.cases if not causes for finding in case.findings):
         if finding.severity is Severity.UNSURE:
             yield f"{finding.message}; {finding.hint}" if finding.hint else finding.message
-    looked = any(step.command.startswith("wheelfix diagnose") for one in causes for step in one.cause.next_steps)
-    # Files show why a load failed; they say nothing about builds, and a bundle has files of its own.
-    loads = [one.symptom for one in causes if one.symptom is not None and one.symptom.code is not None]
-    in_files = any("bundle" not in symptom.details for symptom in loads)
-    if not gathered.cases and gathered.environment is None and in_files and not looked:
-        yield "From the text alone; --env PREFIX or --wheel W looks at the files."
-
-
-def _unknown(log: Log) -> str:
-    """What can be said about a text without any error that is known here."""
-    if not log.size:
-        return "The text is empty."
-    ended = f" It ends with: {log.ending.text}" if log.ending else ""
-    if not log.named:
-        return f"The text says nothing that has to do with loading DLLs, as far as is known here.{ended}"
-    names = ", ".join(log.named[:SHOWN])
-    return f"The text names {names}, but no error about it that is known here.{ended}"
 
 
 def _disagreement(symptom: Symptom, case: ScannedPackage) -> Iterator[str]:

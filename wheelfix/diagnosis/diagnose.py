@@ -16,8 +16,9 @@ from wheelfix.diagnosis.conclusions import conclude
 from wheelfix.diagnosis.confirm import situation
 from wheelfix.diagnosis.model import SHOWN, DiagnoseRequest, Diagnosis, Evidence, GatheredEvidence, ScannedPackage
 from wheelfix.diagnosis.recorded import describe
+from wheelfix.diagnosis.symptoms.facts import contradictions, read_machine, state_facts
 from wheelfix.diagnosis.symptoms.model import Log, Symptom, TextLimits, environment_prefix
-from wheelfix.diagnosis.symptoms.reader import contradictions, read_log, read_machine
+from wheelfix.diagnosis.symptoms.reader import read_log
 from wheelfix.diagnosis.symptoms.recordings import PML_MAGIC, read_pml, read_recordings, windows_report
 from wheelfix.errors import InputError, UsageError
 from wheelfix.exam.scan import chosen_distributions, examine_installed
@@ -105,10 +106,9 @@ def _read_text(request: DiagnoseRequest, text: Text, gathered: GatheredEvidence,
     else:
         gathered.recordings = read_recordings(file)
         file.seek(0)
-        machine = read_machine(file)
-        gathered.notes += contradictions(machine)
-        file.seek(0)
         log = read_log(file)
+        machine = read_machine(log.tail)
+        gathered.notes += contradictions(machine)
         # The loader prints a status in every line, and Wine's drivers do; alone it says nothing more.
         statuses = any(recording.tool in ("loader snaps", "Wine") for recording in gathered.recordings)
         shown = {load.line for recording in gathered.recordings for load in recording.failed if not recording.static}
@@ -116,7 +116,8 @@ def _read_text(request: DiagnoseRequest, text: Text, gathered: GatheredEvidence,
         # Several releases of torch in one text are a matter of what it says.
         torch = {"torch": machine["torch"][0]} if len(machine["torch"]) == 1 else {}
         symptoms = (replace(one, details={**torch, **_card(one, machine["card"]), **one.details}) for one in kept)
-        gathered.log = replace(log, symptoms=tuple(symptoms), versions=(*log.versions, *machine["card"][:1]))
+        about = [symptom.package for symptom in log.symptoms]
+        gathered.log = replace(log, symptoms=tuple(symptoms), facts=state_facts(log.tail, machine, about))
     for recording in gathered.recordings:
         gathered.evidence.append(Evidence("record", request.text_source, describe(recording)))
         if recording.stopped:
@@ -128,15 +129,7 @@ def _read_text(request: DiagnoseRequest, text: Text, gathered: GatheredEvidence,
         gathered.log = replace(gathered.log, size=0)
         gathered.evidence.append(Evidence("text", request.text_source, "it is empty"))
         return
-    kinds = ", ".join(dict.fromkeys(_in_short(symptom) for symptom in gathered.symptoms[:SHOWN]))
-    error = gathered.log.error
-    ended = f"line {error.line}: the error that ended it" if error else "nothing about DLLs in it"
-    named = f"it names {', '.join(gathered.log.named[:SHOWN])}" if gathered.log.named else ended
-    about = [one for one in gathered.symptoms if one.path or one.module or one.dlls]
-    if kinds and not about and gathered.log.named:
-        kinds += f"; it names {', '.join(gathered.log.named[:SHOWN])}"
-    versions = f"; with {', '.join(gathered.log.versions)}" if gathered.log.versions else ""
-    gathered.evidence.append(Evidence("text", request.text_source, (kinds or named) + versions))
+    gathered.evidence.append(Evidence("text", request.text_source, ""))
     if gathered.log.stopped:
         gathered.notes.append(f"Not all of the text was used: {gathered.log.stopped}.")
 
@@ -163,13 +156,6 @@ def _rereadable(text: Text, stack: ExitStack) -> IO[bytes] | IO[str]:
         left -= len(data)
     kept.seek(0)
     return kept
-
-
-def _in_short(symptom: Symptom) -> str:
-    code = "" if symptom.code is None else f" {symptom.code}" if symptom.code <= 0xFFFF else f" 0x{symptom.code:08X}"
-    about = symptom.file or symptom.module or ", ".join(symptom.dlls[:2]) or symptom.details.get("program")
-    place = f", in {symptom.details['place']}" if "place" in symptom.details else ""
-    return f"line {symptom.line}: {symptom.kind}{code}{f' ({about})' if about else ''}{place}"
 
 
 _NO_WHEEL = (" The index does not have a project of that name.", " The index has no wheel of it for Windows.")

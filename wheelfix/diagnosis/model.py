@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from wheelfix.diagnosis.symptoms.quotes import Quote
     from wheelfix.diagnosis.symptoms.stream import Text
     from wheelfix.exam.examination import Examination
     from wheelfix.loader.places import Environment
@@ -63,6 +64,10 @@ class Diagnosis:
     """From an error text, an environment and a wheel to the cause and the remedy."""
 
     evidence: tuple[Evidence, ...] = ()
+    quotes: tuple[Quote, ...] = ()
+    """The lines of the text that decide, the error first."""
+    facts: tuple[str, ...] = ()
+    """What else it says about the machine and the program: versions, cards, environments, DLLs."""
     symptoms: tuple[Symptom, ...] = ()
     explained: tuple[Explained, ...] = ()
     """The causes, the one that explains the text first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from wheelfix.report.blocks import Block, Code, Fields, Record, Records, bullets, chapter, labelled, line, para
@@ -41,6 +42,8 @@ def render_json(diagnosis: Diagnosis, block: ReportBlock | None = None) -> str:
         "chain": first.get("chain", []),
         "confidence": first.get("confidence"),
         "evidence": [pick(one, "kind source told") for one in diagnosis.evidence],
+        "quotes": [pick(one, "line text") for one in diagnosis.quotes],
+        "facts": [*diagnosis.facts],
         "symptoms": [pick(one, symptom) for one in diagnosis.symptoms],
         "causes": [*causes],
         "only_fault": diagnosis.only_fault,
@@ -66,11 +69,13 @@ def render_diagnosis(diagnosis: Diagnosis, look: TextStyle, *, verbose: bool = F
     """Return the diagnosis; ``quiet`` leaves the causes alone, ``verbose`` shows all remedies and faults."""
     blocks: list[Block] = []
     if not quiet:
-        blocks += [para(f"{one.source}: {one.told}", lead=(f"{one.kind:<6} ", "dim")) for one in diagnosis.evidence]
+        blocks += _evidence(diagnosis)
     blocks += _verdict(diagnosis)
     for number, explained in enumerate(diagnosis.explained):
         # What comes first explains the text; the others in full would only push what to do out of sight.
-        blocks += _cause(explained, quiet=quiet or (number > 0 and not verbose and not explained.proven))
+        blocks += _cause(
+            explained, quiet=quiet or (number > 0 and not verbose and not explained.proven), verbose=verbose
+        )
     if not quiet:
         blocks += [*_others(diagnosis), *_remedies(diagnosis, verbose=verbose)]
         if diagnosis.harmless:
@@ -82,6 +87,16 @@ def render_diagnosis(diagnosis: Diagnosis, look: TextStyle, *, verbose: bool = F
     return render_text(blocks, look, verbose=verbose)
 
 
+def _evidence(diagnosis: Diagnosis) -> Iterator[Block]:
+    """What there was to go by; of a text the lines that decide, and what it says about the machine."""
+    for one in diagnosis.evidence:
+        yield para(f"{one.source}: {one.told}", lead=(f"{one.kind:<6} ", "dim"))
+        for quote in diagnosis.quotes[1:] if one.kind == "text" else ():
+            yield para(f"line {quote.line}: {quote.text}", lead=" " * 7)
+        if one.kind == "text" and diagnosis.facts:
+            yield para(", ".join(diagnosis.facts), lead=("shown  ", "dim"))
+
+
 def _verdict(diagnosis: Diagnosis) -> list[Block]:
     outcome = diagnosis.outcome.value
     if outcome == "no-fault-found":
@@ -90,13 +105,12 @@ def _verdict(diagnosis: Diagnosis) -> list[Block]:
         return []
     if diagnosis.explained:
         return [para(("Could not tell for sure.", "warn"), " What can be said:")]
-    files_only = diagnosis.notes and all(one.kind in ("wheel", "environment") for one in diagnosis.evidence)
-    names = any(one.told.startswith("it names") for one in diagnosis.evidence)
-    reason = "The notes say why." if files_only or names or diagnosis.symptoms else "Nothing here points to a DLL."
-    return [para(("Could not tell.", "warn"), f" {reason}")]
+    if any(one.kind == "text" for one in diagnosis.evidence):
+        return [para(("Could not tell why.", "warn"))]
+    return [para(("Could not tell.", "warn"), " The notes say why.")]
 
 
-def _cause(explained: Explained, *, quiet: bool) -> Iterator[Block]:
+def _cause(explained: Explained, *, quiet: bool, verbose: bool) -> Iterator[Block]:
     cause, below = explained.cause, " " * 7
     sure = cause.confidence.value
     lead = ("Cause  ", "bad" if sure == "sure" else "warn")
@@ -106,12 +120,21 @@ def _cause(explained: Explained, *, quiet: bool) -> Iterator[Block]:
     if len(explained.chain) > 1 and cause.id != "two-openmp":
         yield line(below, " → ".join(explained.chain))
     if explained.explanation and explained.explanation != cause.summary:
-        yield para(explained.explanation, lead=below)
+        yield para(explained.explanation if explained.proven or verbose else _short(explained.explanation), lead=below)
     named = all(name in cause.summary for name in cause.likely_missing)
     if cause.likely_missing and not explained.proven and not named:
         yield para(", ".join(cause.likely_missing), lead=(f"{below}candidates: ", "dim"))
     if explained.symptom is not None and explained.symptom.count > 1:
         yield line((f"{below}the text says it {explained.symptom.count} times", "dim"))
+
+
+_SENTENCES = re.compile(r"(?s).{40,150}\.(?= [A-Z])")
+
+
+def _short(text: str) -> str:
+    """The first sentences of what the tables know, which ``-v`` shows whole."""
+    found = _SENTENCES.match(text)
+    return found[0] if found else text
 
 
 def _others(diagnosis: Diagnosis) -> Iterator[Block]:
@@ -126,10 +149,12 @@ def _others(diagnosis: Diagnosis) -> Iterator[Block]:
 def _remedies(diagnosis: Diagnosis, *, verbose: bool) -> Iterator[Block]:
     proven = any(one.proven for one in diagnosis.explained)
     most = len(diagnosis.remedies) if verbose else 2 * _SHOWN if proven else _FROM_TEXT
-    records = []
+    records: list[Record] = []
     for remedy in diagnosis.remedies[:most]:
         fields: Fields = [("", Code(remedy.command, "code"))] if remedy.command else []
-        told = {"": remedy.why, "only if:": remedy.when, "danger:": remedy.danger}
+        # The command of a second way says enough, until somebody asks.
+        why = remedy.why if verbose or proven or not records or not remedy.command else ""
+        told = {"": why, "only if:": remedy.when, "danger:": remedy.danger}
         fields += [(label, (text, "" if label else "dim")) for label, text in told.items() if text]
         records.append(Record((f"{remedy.rank}. ", remedy.title), fields))
     if records:

@@ -6,8 +6,9 @@ import pytest
 
 import wheelfix
 from wheelfix.base.options import RootOptions, ScanOptions
+from wheelfix.diagnosis.symptoms.facts import contradictions, read_machine
 from wheelfix.diagnosis.symptoms.model import dll_names, named_path, package_of, tidy_path
-from wheelfix.diagnosis.symptoms.reader import contradictions, read_machine, read_symptoms
+from wheelfix.diagnosis.symptoms.reader import read_symptoms
 from wheelfix.diagnosis.symptoms.recognise import (
     AMBIGUOUS_CODES,
     LOADER_CODES,
@@ -29,7 +30,7 @@ Nvidia driver version: 572.16
 
 
 def named(text: str) -> list[str]:
-    return contradictions(read_machine(text))
+    return contradictions(read_machine(text.splitlines()))
 
 
 def test_a_card_that_the_toolkit_does_not_know():

@@ -208,7 +208,7 @@ def explain_symptom(symptom: Symptom) -> Cause | None:
 
 _OF_NVIDIA = Need("nvidia", "vendor", never=("amd", "intel", "directml"))
 _OTHER_CARD = "Keep this torch, and have the program use its device, or the CPU: a build for CUDA does not run here"
-_QUOTED = 280
+_QUOTED = 120
 _USER_FILES = (
     "Packages of the user's own folder (AppData\\Roaming\\Python) are mixed into the environment and come first: "
     "set PYTHONNOUSERSITE=1, or uninstall torch there."
@@ -217,7 +217,6 @@ _NO_BUILD = (
     "Use a Python that it has wheels for: 64-bit, and neither too new nor too old; with an old pip, update pip first"
 )
 _HAS_WHEEL = "it succeeds where there is a wheel for that Python"
-_OF_A_BUILD = "This is an error of a build, before there is a wheel."
 
 
 def _message_cause(symptom: Symptom, message: Message) -> Cause:
@@ -230,12 +229,8 @@ def _message_cause(symptom: Symptom, message: Message) -> Cause:
         (replace(_of_environment(step, symptom), rank=1),) if step else (Remedy(message.fix, "", message.why, rank=1),)
     )
     known = fill(message.known, words)
-    if message.build:
-        known = f"{_OF_A_BUILD} {known}"
     if message.nvidia and "user_files" in symptom.details and "own_files" in symptom.details:
         known += f" {_USER_FILES}"
-    if symptom.line and message.rank != "last":
-        known = f'Line {symptom.line}: "{shorten(symptom.excerpt, _QUOTED, placeholder=" …")}" {known}'
     # That something failed is no cause.
     confidence = Confidence.GUESS if message.rank == "last" else Confidence.SURE
     return Cause(message.id, fill(message.summary, words), known, missing, confidence, steps)
@@ -319,8 +314,6 @@ class EndingFamily:
     """Whether it says what failed, and not why."""
     general: bool = False
     """Whether its words also stand in lines that are no errors."""
-    code: bool = False
-    """Whether it is an error of a build."""
     installed: bool = False
     """Whether it counts only where the error was raised in the files of an installed package."""
     part: str = ""
@@ -374,12 +367,14 @@ def is_told(line: str) -> bool:
 def explain_error(error: ErrorLine) -> Cause:
     """Return what the line that ended a program says, by the family of its words."""
     family, words = next((one, found) for one in ending_families() if (found := one.groups(error)) is not None)
-    words = {"name": "a name", "package": "a package", **words, "error": error.text, **_compiler_words(error.text)}
+    words = {
+        "name": "a name",
+        "package": "a package",
+        **words,
+        "error": shorten(error.text, _QUOTED, placeholder=" …"),
+        **_compiler_words(error.text),
+    }
     known = fill(family.known, words)
-    if family.code:
-        known = f"{_OF_A_BUILD} {known}"
-    if "{error}" not in family.summary:
-        known = f'Line {error.line}: "{error.text}" {known}'
     steps = (Remedy(fill(family.fix, words), family.command, fill(family.why, words), rank=1),)
     confidence = Confidence.GUESS if family.guess else Confidence.SURE
     return Cause(family.id, fill(family.summary, words), known, (), confidence, steps)

@@ -138,10 +138,14 @@ class Log:
     """What ended the program or the build; None where no line looks like it, and for texts of other systems."""
     named: tuple[str, ...] = ()
     """DLLs that the last part of the text names, in whatever words."""
-    versions: tuple[str, ...] = ()
-    """Python, packages and toolkits that it names with a version: ``numpy 1.19.2``."""
     prefixes: tuple[str, ...] = ()
     """The environments that the files of its tracebacks lie in."""
+    tail: tuple[str, ...] = ()
+    """The last lines, cleaned; of a usual text all of them."""
+    tail_start: int = 1
+    """The number of the first of them."""
+    facts: tuple[str, ...] = ()
+    """What it says about the machine, in a few words each: ``numpy 1.19.2``, ``RTX 5070 (sm_120)``."""
 
 
 @frozen
@@ -184,6 +188,10 @@ def table_text(name: str) -> str:
 
 
 _SITE = re.compile(r"(?P<prefix>.+?)[\\/](?:Lib[\\/])?site-packages(?:[\\/]|$)", re.IGNORECASE)
+
+
+VENV = re.compile(r"[\\/]\.?v?env$", re.IGNORECASE)
+CONDA = re.compile(r"conda|miniforge|mambaforge|micromamba|[\\/]envs[\\/]", re.IGNORECASE)
 
 
 def environment_prefix(path: str) -> str:

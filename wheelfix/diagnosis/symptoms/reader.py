@@ -9,16 +9,16 @@ import re
 import sys
 from collections import Counter, OrderedDict, deque
 from functools import lru_cache
-from itertools import chain, islice, takewhile
-from pathlib import PureWindowsPath
+from itertools import chain, takewhile
 from typing import TYPE_CHECKING
 
-from wheelfix.base.parsing import whole_number
-from wheelfix.base.values import grouped, replace
+from wheelfix.base.values import replace
 from wheelfix.diagnosis.symptoms.causes import is_told, line_pattern
 from wheelfix.diagnosis.symptoms.messages import PART
 from wheelfix.diagnosis.symptoms.model import (
+    CONDA,
     UNNAMED,
+    VENV,
     Confidence,
     Ending,
     ErrorLine,
@@ -30,147 +30,23 @@ from wheelfix.diagnosis.symptoms.model import (
     package_of,
     tidy_path,
 )
+from wheelfix.diagnosis.symptoms.quotes import FRAME, LONGEST, whole_message
 from wheelfix.diagnosis.symptoms.recognise import (
     WINDOW,
     facts_in,
     form_triggers,
-    machine_rows,
     recognise,
     repair_encoding,
     sentence_triggers,
 )
-from wheelfix.diagnosis.symptoms.stream import Line, Text, TextProgress, blocks, clean_line, suspicious_lines
-from wheelfix.knowledge.cards import (
-    Capability,
-    architecture,
-    capability_of_arch,
-    driver_needed,
-    nvidia_capability,
-    windows_driver,
-)
-from wheelfix.knowledge.provider_index import provider_index
-from wheelfix.knowledge.providers import is_compiled, owner_of_package, package_with
-from wheelfix.knowledge.tables import Pair, pair
-from wheelfix.model import canonical
-from wheelfix.rules.wording import dotted
+from wheelfix.diagnosis.symptoms.stream import Line, Text, TextProgress, clean_line, suspicious_lines
+from wheelfix.knowledge.providers import is_compiled, package_with
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
 
-_LONGEST = 400
-_MOST = 16
-
-
-def read_machine(text: Text, limits: TextLimits | None = None) -> dict[str, list[str]]:
-    """Return what a text says about a machine: the values of each fact that the table of forms knows, each once."""
-    facts: dict[str, list[str]] = {row.name: [] for row in machine_rows()}
-    carry = ""
-    for block in blocks(text, limits or TextLimits(), TextProgress()):
-        whole = carry + block
-        end = whole.rfind("\n") + 1 if block else len(whole)
-        lines, carry = whole[:end], whole[end:][-_LONGEST:]
-        for line in lines.split("\n"):
-            if ":" in line or "=" in line or "release" in line or "ython" in line or "TX" in line:
-                _read_line(line[:_LONGEST], facts)
-    return facts
-
-
-def _read_line(line: str, facts: dict[str, list[str]]) -> None:
-    found = (
-        (row.name, match["value"].strip(" ;").replace("\\\\", "\\"))
-        for row in machine_rows()
-        if (match := row.pattern.search(line))
-    )
-    first: dict[str, str] = {}
-    for name, value in found:
-        first.setdefault(name, value)  # the rows that say most come first
-    for name, value in first.items():
-        if value and len(facts[name]) < _MOST and value.lower() not in map(str.lower, facts[name]):
-            facts[name].append(value)
-
-
-def contradictions(facts: dict[str, list[str]]) -> list[str]:
-    """Return what does not fit together, each in a sentence."""
-    nvcc = sorted(map(pair, facts["nvcc"]))
-    built = pair(facts["built"][-1]) if facts["built"] else None
-    toolkit = built or (nvcc[-1] if nvcc else None)
-    found = [*_two_toolkits(facts, nvcc), *_old_driver(facts, toolkit), *_cards_without_code(facts, toolkit)]
-    if built and nvcc and all(release[0] != built[0] for release in nvcc):
-        mine = ", ".join(map(dotted, nvcc))
-        found.append(f"torch was built with CUDA {dotted(built)}, nvcc is of {mine}: extensions do not compile.")
-    if {one.lower() for one in facts["compiler"]} == {"x86"} and facts["build"]:
-        found.append(
-            r"The compiler is the one for 32 bits (Host…\x86), and the build is for 64: they need one console for both."
-        )
-    tags, pythons = set(facts["tag"]), set(facts["python"])
-    if len(tags) == len(pythons) == 1 and tags != pythons:
-        theirs, mine = f"3.{min(tags)}", f"3.{min(pythons)}"
-        found.append(
-            f"The text has a file for Python {theirs}, and Python {mine}: the one cannot use files of the other."
-        )
-    return found
-
-
-def _two_toolkits(facts: dict[str, list[str]], nvcc: list[Pair]) -> list[str]:
-    notes = [
-        f"There are several {name} on PATH; the first is used: {'; '.join(facts[name])}."
-        for name in ("nvcc.exe", "cl.exe")
-        if len(facts[name]) > 1 and (name == "cl.exe" or len(nvcc) < 2)
-    ]
-    return [f"There are several nvcc: of CUDA {' and '.join(map(dotted, nvcc))}.", *notes] if len(nvcc) > 1 else notes
-
-
-def _old_driver(facts: dict[str, list[str]], wanted: Pair | None) -> list[str]:
-    needed = driver_needed(*wanted) if wanted else None
-    if wanted is None:
-        return []
-    for driver in facts["driver"][-1:]:
-        if needed is not None and (whole_number(driver[:3]) or needed) < needed:
-            oldest = windows_driver(needed)
-            return [f"The driver {driver} is older than CUDA {dotted(wanted)} needs ({oldest} or later)."]
-    return [
-        f"The driver serves CUDA {served} at most, and {dotted(wanted)} is used."
-        for served in facts["served"][-1:]
-        if pair(served)[0] < wanted[0]
-    ]
-
-
-def _cards_without_code(facts: dict[str, list[str]], toolkit: Pair | None) -> list[str]:
-    notes = []
-    archs = "".join(facts["archs"][-1:])
-    for name in facts["card"]:
-        capability = nvidia_capability(name)
-        if capability is None:
-            continue
-        known = architecture(capability)
-        mine = dotted(capability)
-        if known is not None and toolkit is not None and not known.compiles_with(toolkit):
-            notes.append(f"{name} has compute capability {mine}, which CUDA {dotted(toolkit)} does not know.")
-        listed = [capability_of_arch(one.partition("+")[0]) for one in re.split(r"[; ]+", archs) if one]
-        if listed and not _is_served(capability, listed, archs):
-            notes.append(f"TORCH_CUDA_ARCH_LIST={archs} has no code for {name}, which is {mine}.")
-    return notes
-
-
-def _is_served(card: Capability, listed: list[Capability | None], archs: str) -> bool:
-    """Whether one of the architectures runs on a card: the same major and not newer, or PTX of an older one."""
-    ptx = "ptx" in archs.lower()
-    return any(
-        one is not None and ((one[0] == card[0] and one[1] <= card[1]) or (ptx and one <= card)) for one in listed
-    )
-
-
-_FRAME = re.compile(
-    r"File [\"“]([^\"“”]{1,500})[\"”], line \d"
-    r"|(?<!\w)((?:[A-Za-z]:|~)[\\/][^:\"\r\n]{1,300}?\.py)(?::\d{1,6}| in [\w<>]{1,80}(?:\(|$))"
-)
-"""A file in a traceback: Python's, pytest's, those of IPython."""
 _FRAME_REACH = 40
-_BELOW_FRAME = 4
-"""Lines at most between a frame and the exception: its code, the marks below it, and what pytest puts there."""
-_CODE = 100
-_OF_PYTHON = re.compile(r"(?:^|[\\/])(?:(?:ctypes|importlib)[\\/]__init__|imp)\.py$", re.IGNORECASE)
 _NOWHERE = (-_FRAME_REACH - 1, "")
 _NEAR = {"bundle": "bundle-module-missing", "build": "build-module-missing"}
 """Facts that count for the lines around them, and what a module that is not found there means."""
@@ -199,8 +75,6 @@ _POSIX = re.compile(
 """What only other systems print: their libraries and folders."""
 _INSIDE_BUNDLE = re.compile(r"([A-Za-z_]\w{1,80})[\\/]")
 _USER_SITE = re.compile(r"\\AppData\\Roaming\\Python\\", re.IGNORECASE)
-_VENV = re.compile(r"[\\/]\.?v?env$", re.IGNORECASE)
-_CONDA = re.compile(r"conda|miniforge|mambaforge|micromamba|[\\/]envs[\\/]", re.IGNORECASE)
 _WARNS = re.compile(
     r"\b[A-Z]\w*Warning: |^\s*Warning: |\bWARN(?:ING)?\b(?!: (?:Retrying|pip is configured))"
     r"|\[W:\w|: W tensorflow|^\s*W\d{4} \d\d:|##\[warning\]|::warning"
@@ -221,10 +95,6 @@ _LINKED = re.compile(r"During handling of the above exception|The above exceptio
 _TRACEBACK = "Traceback (most recent call last)"
 _MARKED = " \t`*_"
 """What stands around a line that was marked as code, or as important."""
-_OPEN = re.compile(r"CMake Error at .{1,400}\(\w{1,60}\):?$")
-_GOES_ON = 12
-_PARTS = 4
-"""Lines at most in which a message goes on, among those below it that are not empty."""
 _SPOKEN = 200
 """Lines at most of a text in which nothing looks like the output of a program: a title, and what somebody wrote."""
 _OUTPUT = re.compile(r"\[\d{1,5} lines? of output\]|Complete output \(\d{1,5} lines?\)|Complete output from command")
@@ -259,7 +129,7 @@ def read_log(text: Text, limits: TextLimits | None = None) -> Log:
             progress.lines = window[0].number
             break
     symptoms = notes.result()
-    ending, error, lines = None, None, list[str]()
+    ending, error, lines, first = None, None, list[str](), 1
     if not progress.stopped:
         lines = [clean_line(line.rstrip("\r")).strip(_MARKED) for line in progress.tail.split("\n")]
         first = progress.lines - len(lines) + (1 if lines[-1] else 2)
@@ -280,8 +150,9 @@ def read_log(text: Text, limits: TextLimits | None = None) -> Log:
         ending,
         error,
         named,
-        _versions(progress.tail, [one.package for one in symptoms]),
         _prefixes(lines),
+        tuple(lines),
+        first,
     )
 
 
@@ -295,7 +166,7 @@ def _only_module(lines: list[str], named: tuple[str, ...]) -> tuple[str, str]:
     """Return the module that a text must be about, and the package of its last traceback, as far as it names them."""
     loaded = [found[1] for line in lines if (found := _LOADS.search(line))]
     modules = loaded or [name.partition(".")[0] for name in named if name.lower().endswith(".pyd")]
-    files = [frame[1] or frame[2] for line in lines if (frame := _FRAME.search(line))]
+    files = [frame[1] or frame[2] for line in lines if (frame := FRAME.search(line))]
     return modules[0] if len(set(modules)) == 1 else "", _origin(files)[0]
 
 
@@ -328,16 +199,16 @@ def _error(lines: list[str], first: int, ending: Ending | None, survived: set[in
         printed = _last_of_output(lines)
         frame = next(last(_is_frame), 0)
         if any(map(_OUTPUT.search, lines)) and frame > max(printed or 0, at or 0):
-            return ErrorLine(first + frame, lines[frame][:_LONGEST], part="cut")
+            return ErrorLine(first + frame, lines[frame][:LONGEST], part="cut")
         if printed is not None and (at is None or at < printed):
-            return ErrorLine(first + printed, lines[printed][:_LONGEST], part="output")
+            return ErrorLine(first + printed, lines[printed][:LONGEST], part="output")
     if at is None:
         at = next(last(_is_frame), None)
-        return None if at is None else ErrorLine(first + at, lines[at][:_LONGEST], part="cut")
+        return None if at is None else ErrorLine(first + at, lines[at][:LONGEST], part="cut")
     installed = any("site-packages" in line for line in lines[max(at - 6, 0) : at])
     # Below the code of a frame there can be a line of marks.
     above = " ".join(line for line in lines[max(at - 3, 0) : at] if line.strip("^~ "))
-    return ErrorLine(first + at, _whole(lines, at), installed, above=above[-_LONGEST:])
+    return ErrorLine(first + at, whole_message(lines, at), installed, above=above[-LONGEST:])
 
 
 def _is_frame(line: str) -> bool:
@@ -357,19 +228,6 @@ def _last_of_output(lines: list[str]) -> int | None:
     return next((at for at in told if not progress.search(lines[at]) and not repeats.search(lines[at])), None)
 
 
-def _whole(lines: list[str], at: int) -> str:
-    """Return a line with the rest of its message, where that stands in the lines below it."""
-    bare = line_pattern("raised").search(lines[at])
-    parts = [lines[at][bare.start() :] if bare else lines[at]]
-    following = (line for line in lines[at + 1 : at + _GOES_ON] if line.strip(" !*=-"))
-    for line in islice(following, _PARTS):
-        if not parts[-1].endswith((":", ",")) and not (parts[-1].endswith("(message)") or _OPEN.match(parts[0])):
-            break
-        parts.append(line)
-    # In Python's words for a path, and between the marks of a text, each backslash stands twice.
-    return " ".join(parts).replace("\\\\", "\\")[:_LONGEST]
-
-
 def _ending(lines: list[str], first: int) -> Ending | None:
     """Return the last exception of a text, with the tracebacks of those that it was raised from."""
     starts = [place for place, line in enumerate(lines) if _TRACEBACK in line]
@@ -382,50 +240,14 @@ def _ending(lines: list[str], first: int) -> Ending | None:
     while any(_LINKED.match(line) for line in lines[max(start - 3, 0) : start]):
         # Where the text does not have its first line, the traceback begins with the text.
         start = starts.pop() if starts else 0
-    frames = filter(None, (_FRAME.search(line) for line in lines[start:found]))
+    frames = filter(None, (FRAME.search(line) for line in lines[start:found]))
     packages = frozenset(package_of(frame[1] or frame[2]) for frame in frames)
-    return Ending(first + start, first + found, lines[found][:_LONGEST], packages - {""})
-
-
-_VERSIONED = re.compile(
-    r"(?<![\w.\\#-])(?<!different )(?P<name>[A-Za-z][\w.+-]{1,30}?)[*_`]{0,3}(?:[ :：|-]{1,4}|(?P<wanted>==))"
-    r"[*_` ]{0,4}(?:version:? |v)?"
-    r"(?P<version>\d{1,4}(?:\.\d{1,6}){1,3}(?:(?:\+(?=cpu|cu\d|rocm|xpu)|rc|b|a|\.post|\.dev)\w{1,20})?)"
-    r"(?P<archive>\.tar\.gz|\.zip\b|-(?:cp|py)\d)?(?![\w.]{0,20}\.(?:dll|pyd|exe|whl|lib))(?!\w)"
-)
-"""A name and its version: in a list, a sentence, a requirement, or the name of an archive."""
-_PROGRAMS = frozenset({"anaconda", "blender", "conda", "cuda", "cudnn", "gdal", "python", "qgis", "rocm", "tensorrt"})
-_OTHER_NAMES = {
-    "pytorch": "torch",
-    **dict.fromkeys(("python-version", "platform-python-version", "sys-version"), "python"),
-}
-_MOST_VERSIONS = 8
-
-
-def _versions(text: str, about: Iterable[str]) -> tuple[str, ...]:
-    """Return what a text names with its version; of a list of all that is installed, what the errors are about."""
-    known = _PROGRAMS.union(provider_index().names)
-    named = ((_distribution(one["name"]), one) for one in _VERSIONED.finditer(text))
-    found = grouped((name, one) for name, one in named if name in known or one["wanted"] or one["archive"])
-    if len(found) > _MOST_VERSIONS:
-        wanted = {"python", *map(_distribution, about), *map(owner_of_package, about)}
-        found = {name: ones for name, ones in found.items() if name in wanted}
-    return tuple(f"{ones[0]['name']} {' and '.join(_exact(one['version'] for one in ones))}" for ones in found.values())
-
-
-def _distribution(name: str) -> str:
-    return _OTHER_NAMES.get(canonical(name), canonical(name))
-
-
-def _exact(versions: Iterable[str]) -> list[str]:
-    """Return each version once, without those that another one says more exactly."""
-    different = list(dict.fromkeys(versions))
-    return [one for one in different if not any(other.startswith(f"{one}.") for other in different)]
+    return Ending(first + start, first + found, lines[found][:LONGEST], packages - {""})
 
 
 def _prefixes(lines: list[str]) -> tuple[str, ...]:
     """Return the environments that the files of tracebacks lie in."""
-    frames = filter(None, map(_FRAME.search, lines))
+    frames = filter(None, map(FRAME.search, lines))
     prefixes = filter(None, (environment_prefix(frame[1] or frame[2]) for frame in frames))
     return tuple({prefix.lower(): prefix for prefix in prefixes}.values())
 
@@ -471,8 +293,8 @@ class _Notes:
         self._limits = limits
         self._found: dict[tuple[object, ...], Symptom] = {}
         self._seen: OrderedDict[str, tuple[tuple[object, ...], ...]] = OrderedDict()
-        self._frames: deque[tuple[int, str, str]] = deque(maxlen=24)
-        """The last frames of tracebacks: the line, the file, and the line of code below it."""
+        self._frames: deque[tuple[int, str]] = deque(maxlen=24)
+        """The last frames of tracebacks: the line and the file."""
         self._asked_for: tuple[int, str] | None = None
         """The last line of code that loads a file by a literal name, and that name."""
         self._warned = (-_FRAME_REACH, 0)
@@ -497,13 +319,12 @@ class _Notes:
     def _look(self, window: list[Line]) -> bool:
         number, text = window[0].number, window[0].text
         if "line " in text or ".py:" in text or ".py in " in text or 'File "' in text:
-            frame = _FRAME.search(text)
+            frame = FRAME.search(text)
             if frame is None and len(window) > 1 and 'File "' in text:
                 # A console of fixed width broke the path: its rest, with the number of the line, is in the next one.
-                frame = _FRAME.search(text + window[1].text.lstrip())
+                frame = FRAME.search(text + window[1].text.lstrip())
             if frame:
-                code = window[1].text.strip() if len(window) > 1 else ""
-                self._frames.append((number, frame.group(1) or frame.group(2), code))
+                self._frames.append((number, frame.group(1) or frame.group(2)))
         self._note_system(number, text)
         if _WARNS.search(text):
             self._warned = number, _indent(text)
@@ -537,7 +358,7 @@ class _Notes:
             # Where the traceback stands behind the message, so does the import; most compiled modules begin with _.
             later = (_imported(*found.groups()) for line in below for found in _IMPORTS.finditer(line))
             self._imported = next(((number, *one) for one in later if one[0].startswith("_")), self._imported)
-        following = [frame[1] or frame[2] for line in below for frame in _FRAME.finditer(line)]
+        following = [frame[1] or frame[2] for line in below for frame in FRAME.finditer(line)]
         if any("(most recent call first)" in line for line in below):
             following.reverse()
         raised = bool(_RAISED.match(lines[0].lstrip()))
@@ -585,7 +406,7 @@ class _Notes:
 
         ``following`` are the files of a traceback that stands behind the message.
         """
-        near = [file for line, file, _ in self._frames if 0 <= number - line <= _FRAME_REACH]
+        near = [file for line, file in self._frames if 0 <= number - line <= _FRAME_REACH]
         package, via = _origin(near)
         if symptom.kind == "exit-code" or (symptom.kind == "dll-load-failed" and not symptom.module):
             package = package or _origin(following)[0]
@@ -606,9 +427,7 @@ class _Notes:
             details |= {"user_site": environment_prefix(package_file), "prefix": others.pop()} if others else {}
         if own or "prefix" in details:
             prefix = own or details["prefix"]
-            details["environment"] = "conda" if _CONDA.search(prefix) else "venv" if _VENV.search(prefix) else ""
-        if symptom.raised and (place := self._place(number)):
-            details["place"] = place
+            details["environment"] = "conda" if CONDA.search(prefix) else "venv" if VENV.search(prefix) else ""
         symptom = replace(symptom, line=number, package=symptom.package or package, details=details)
         at, module, whole = self._imported
         if symptom.kind == "dll-load-failed" and number - at <= _IMPORT_REACH:
@@ -639,17 +458,6 @@ class _Notes:
             symptom = replace(known, count=known.count + 1, details=details, survived=survived)
         self._found[symptom.key] = symptom
         return symptom.key
-
-    def _place(self, number: int) -> str:
-        """Return the line of code that failed: the innermost that is not one of Python's own loading functions."""
-        frames = [one for one in self._frames if 0 < number - one[0] <= _FRAME_REACH]
-        if not frames or number - frames[-1][0] > _BELOW_FRAME:
-            return ""
-        own = (one for one in reversed(frames) if not one[1].startswith("<") and not _OF_PYTHON.search(one[1]))
-        line, file, code = next(own, (0, "", ""))
-        path = PureWindowsPath(file)
-        name = "\\".join(path.parts[-2:]) if package_of(file) else path.name
-        return f"{name}: {code[:_CODE]}" if code and line + 1 < number and not _FRAME.search(code) else name
 
     def _elsewhere(self, number: int, files: list[str]) -> bool:
         """Whether the traceback is one of another system: every file in it has a POSIX path."""

@@ -1,0 +1,151 @@
+"""The lines of a text that decide, in its own words: the error, where it happened, and what belongs to it."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from pathlib import PureWindowsPath
+from typing import TYPE_CHECKING
+
+from wheelfix.base.values import frozen
+from wheelfix.diagnosis.symptoms.causes import line_pattern
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+
+@frozen
+class Quote:
+    """A line of the text."""
+
+    line: int
+    text: str
+
+
+FRAME = re.compile(
+    r"File [\"“]([^\"“”]{1,500})[\"”], line \d"
+    r"|(?<!\w)((?:[A-Za-z]:|~)[\\/][^:\"\r\n]{1,300}?\.py)(?::\d{1,6}| in [\w<>]{1,80}(?:\(|$))"
+)
+"""A file in a traceback: Python's, pytest's, those of IPython."""
+_OF_PYTHON = re.compile(r"^<|PyInstaller[\\/]|[\\/]lib[\\/](?!site-packages)[\w\\/]+\.py$|imp\.py$", re.IGNORECASE)
+_REACH = 40
+_BELOW = 4
+"""Lines at most between a frame and what follows it: its code, the marks below that, and what pytest puts there."""
+_NEAR = 12
+_MOST = 4
+_USUAL = 3
+"""Lines at most where some only belong to an error."""
+_GOES_ON = 12
+LONGEST = 400
+"""Characters of a line that are looked at."""
+_LONGEST = 160
+_TOO_LONG = 600
+_OPEN = re.compile(r"CMake Error at .{1,400}\(\w{1,60}\):?$")
+_FOLDERS = re.compile(r"[A-Za-z]:[\\/][^\"'<>|*?:;,\r\n]{8,240}?(?=[\\/]{1,2}site-packages[\\/])", re.IGNORECASE)
+_TELLS = re.compile(
+    r"\b(?:because|expect(?:s|ed)|but|got|(?:built|compiled) (?:for|with|using|against)|requires?|required|needs?"
+    r"|needed|you have|supports?|supported|(?:in)?compatible|original error|reason|caused by|missing|version"
+    r"|architecture"
+    r"|not (?:be )?(?:found|exist|available|the|installed|valid|loaded|located)|could ?n[o'’]t|can(?:not|['’]t)|unable"
+    r"|fail(?:s|ed|ing|ure)|unresolved|undefined|denied|refused|no such|unknown|unsupported|faulting|depend\w*)\b",
+    re.IGNORECASE,
+)
+"""Words of lines that say why."""
+_BECAUSE = re.compile(
+    r"\b(?:because|expect(?:s|ed)|got|(?:built|compiled) (?:for|with|using|against)|requires?|required|needed|you have"
+    r"|original error|reason|caused by|faulting|supports?|but (?:this|it|found|is|was))\b|is not the correct",
+    re.IGNORECASE,
+)
+"""Those of lines that say it for another line."""
+_NAMES = re.compile(
+    r"[\w-]\.(?:dll|pyd|lib|exe|whl|so|h|hpp)\b|\b\d{1,4}\.\d{1,4}|[A-Za-z]:[\\/]|\bsm_\d|['\"]\w", re.IGNORECASE
+)
+"""What such a line names: a file, a version, an architecture."""
+_FAILED = re.compile(r"error|exception|fatal|crash|\bfail|not found|cannot|unable|missing|denied", re.IGNORECASE)
+_NOT_OURS = re.compile(
+    r"^(?:[#>]|(?:\[?WARN|Warn)|\*\*|Traceback|During handling|The above exception|\S+\.md\b)|https?://\S{30}|^\W*$"
+)
+
+
+def decisive_lines(lines: Sequence[str], first: int, anchors: Iterable[int]) -> tuple[Quote, ...]:
+    """Return the lines with the errors, given by their numbers, and what belongs to them; without any, what looks so.
+
+    ``first`` is the number of the first of the lines.
+    """
+    known = (number - first for number in anchors)
+    places = list(dict.fromkeys(at for at in known if 0 <= at < len(lines) and lines[at]))[:_MOST]
+    places = (
+        places
+        or sorted(
+            (at for at, line in enumerate(lines) if _FAILED.search(line) and _weight(line)),
+            key=lambda at: -_weight(lines[at]),
+        )[:2]
+    )
+    found = {at: whole_message(lines, at) for at in places}
+    for at in places[:2]:
+        found = {**_frame(lines, at), **found}
+        near = range(max(at - _NEAR, 0), min(at + _NEAR, len(lines)))
+        told = sorted((one for one in near if _weight(lines[one]) > 1), key=lambda one: abs(one - at))
+        for one in told:
+            most = _USUAL if _BECAUSE.search(lines[one]) else _USUAL - 1
+            if len(found) < most and not any(lines[one] in text for text in found.values()):
+                found[one] = lines[one]
+    return tuple(Quote(first + at, cut(text)) for at, text in sorted(found.items()))
+
+
+def _weight(line: str) -> int:
+    """How much a line says about why something failed: 1 for its words, 1 for a name or a version."""
+    if len(line) > _TOO_LONG or FRAME.search(line) or _NOT_OURS.search(line) or line_pattern("repeats").search(line):
+        return 0
+    return bool(_TELLS.search(line)) + bool(_NAMES.search(line))
+
+
+def whole_message(lines: Sequence[str], at: int) -> str:
+    """Return a line with the rest of its message, where that stands in the lines below it."""
+    bare = line_pattern("raised").search(lines[at])
+    parts = [lines[at][bare.start() :] if bare else lines[at]]
+    following = (line for line in lines[at + 1 : at + _GOES_ON] if line.strip(" !*=-"))
+    for line in islice(following, _BELOW):
+        if not parts[-1].endswith((":", ",")) and not (parts[-1].endswith("(message)") or _OPEN.match(parts[0])):
+            break
+        parts.append(line)
+    # In Python's words for a path, and between the marks of a text, each backslash stands twice.
+    return " ".join(parts).replace("\\\\", "\\")[:LONGEST]
+
+
+def _frame(lines: Sequence[str], at: int) -> dict[int, str]:
+    """Return the innermost frame of the traceback around a line that is not one of Python's own loading functions."""
+    below = any("most recent call first" in line for line in lines[at : at + _BELOW])
+    after = range(at, min(at + _REACH, len(lines)))
+    above = list(_traceback(lines, range(at - 1, max(at - _REACH, -1), -1)))
+    # Without one above the error, what was pasted below it is the traceback.
+    for one, file in list(_traceback(lines, after)) if below else above or reversed(list(_traceback(lines, after))):
+        if not _OF_PYTHON.search(file):
+            code = lines[one + 1] if one + 1 < len(lines) and one + 1 != at and not below else ""
+            return {one: _in_package(file) + (f": {code}" if code and not FRAME.search(code) else "")}
+    return {}
+
+
+def _traceback(lines: Sequence[str], places: Iterable[int]) -> Iterator[tuple[int, str]]:
+    """Yield the frames of the nearest traceback among some lines, with their files."""
+    last = None
+    for at in places:
+        found = FRAME.search(lines[at])
+        if found is not None:
+            last = at
+            yield at, found[1] or found[2]
+        elif last is not None and abs(at - last) > _BELOW:
+            return
+
+
+def _in_package(file: str) -> str:
+    """A file as its package names it, or its last name."""
+    parts = PureWindowsPath(file).parts
+    lowered = [part.lower() for part in parts]
+    return "\\".join(parts[lowered.index("site-packages") + 1 :] if "site-packages" in lowered else parts[-1:])
+
+
+def cut(text: str) -> str:
+    """Return a line without the folders of an environment, which stand elsewhere, and without its middle."""
+    text = " ".join(_FOLDERS.sub("…", text).split())
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 64]} … {text[-60:]}"
