@@ -27,7 +27,7 @@ from wheelfix.repairs.installed import repair_installed, undo
 from wheelfix.repairs.repair import repair, repair_wheel
 from wheelfix.report.canvas import TextStyle
 from wheelfix.report.repairs import render_plan
-from wheelfix.roots.lazy import lazy_index
+from wheelfix.roots.index import open_index
 
 
 def module(**imports: list[str]) -> bytes:
@@ -370,7 +370,7 @@ def environment_findings(prefix: Path) -> dict[str, str]:
 
 def clean_environment(prefix: Path, *roots: Path) -> dict[str, str]:
     options = RepairOptions(clean=True, scan=hermetic(*roots))
-    with lazy_index(options.scan.roots) as index:
+    with open_index(options.scan.roots) as index:
         result = repair_installed(prefix, "torch", options, index)
     return {drop.path.replace("\\", "/").removeprefix(f"{prefix}/"): drop.because for drop in result.plan.drops}
 
@@ -438,7 +438,7 @@ def repaired(tmp_path: Path, *roots: Path, gpu: str | None = None, **more: Any) 
     options = RepairOptions(
         wheel_dir=tmp_path / "out", companions="none", allow_missing=("cudnn_*",), scan=scan, **more
     )
-    with lazy_index(scan.roots) as index:
+    with open_index(scan.roots) as index:
         return repair(wheel(tmp_path / "dist"), options, index)
 
 

@@ -22,7 +22,7 @@ from wheelfix.model import Machine
 from wheelfix.plan.model import Plan
 from wheelfix.repairs.installed import repair_installed
 from wheelfix.repairs.repair import repair, repair_wheel
-from wheelfix.roots.lazy import lazy_index
+from wheelfix.roots.index import open_index
 
 PARTS = ("ops_infer", "ops_train", "cnn_infer", "cnn_train", "adv_infer", "adv_train")
 CUDNN = {
@@ -35,7 +35,7 @@ def plan_of(wheel: Path, *roots: Path, assume: tuple[str, ...] = (), discover: b
     """What a repair would do."""
     found = RootOptions(roots=roots, discover=discover)
     options = RepairOptions(scan=ScanOptions(roots=found, jobs=1, assume=assume), **more)
-    with lazy_index(found) as index:
+    with open_index(found) as index:
         return repair(wheel, options, index, dry_run=True).plan
 
 
@@ -165,11 +165,11 @@ def test_an_installed_torch_finds_the_toolkit_that_its_own_code_searches(tmp_pat
     prefix = install(wheel, tmp_path / "env")
     (prefix / "python.exe").write_bytes(b"MZ")
     options = RepairOptions(scan=ScanOptions(roots=RootOptions(roots=(toolkit_here,)), jobs=1))
-    with lazy_index(options.scan.roots) as index:
+    with open_index(options.scan.roots) as index:
         plan = repair_installed(prefix, "torch", options, index, dry_run=True).plan
     assert [addition.name for addition in plan.additions] == [CUPTI["11.7"]]
     alone = from_root(toolkit_here)
-    with lazy_index(alone.scan.roots) as index:
+    with open_index(alone.scan.roots) as index:
         plan = repair_installed(prefix, "torch", alone, index, dry_run=True).plan
     assert len(plan.additions) > 10
 

@@ -15,6 +15,7 @@ import pytest
 from tools.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.archive.record import Record
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
+from wheelfix.base.values import as_tree
 from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
 from wheelfix.exam.scan import scan_all
 from wheelfix.model import ScanReport, Verdict, fold
@@ -23,6 +24,7 @@ from wheelfix.repairs import installed as module
 from wheelfix.repairs.installed import (
     SCHEMA,
     Journal,
+    JournalFile,
     JournalPlace,
     discard_stale,
     journalled,
@@ -34,7 +36,7 @@ from wheelfix.repairs.installed import (
 )
 from wheelfix.report.canvas import TextStyle
 from wheelfix.report.repairs import render_plan
-from wheelfix.roots.lazy import lazy_index
+from wheelfix.roots.index import open_index
 
 INFO = "Lib/site-packages/torch-2.7.1+cu117.dist-info"
 
@@ -71,7 +73,7 @@ def test_an_installed_package_is_made_whole_and_undone(prefix, tmp_path):
     before = snapshot(prefix)
     assert scan_environment(prefix).verdict is Verdict.BROKEN
     roots = roots_of(tmp_path)
-    with lazy_index(roots) as index:
+    with open_index(roots) as index:
         result = repair_installed(prefix, "torch", RepairOptions(scan=ScanOptions(roots=roots)), index)
     assert result.outcome == "repaired"
     assert (prefix / "Lib/site-packages/torch/lib/cupti64_2022.2.1.dll").is_file()
@@ -92,7 +94,7 @@ def test_an_installed_package_is_made_whole_and_undone(prefix, tmp_path):
 def test_a_second_repair_asks_to_undo_the_first(prefix, tmp_path):
     roots = roots_of(tmp_path)
     options = RepairOptions(scan=ScanOptions(roots=roots))
-    with lazy_index(roots) as index:
+    with open_index(roots) as index:
         repair_installed(prefix, "torch", options, index)
         with pytest.raises(CannotRepair, match="repaired before"):
             repair_installed(prefix, "torch", options, index)
@@ -101,7 +103,7 @@ def test_a_second_repair_asks_to_undo_the_first(prefix, tmp_path):
 def test_a_dry_run_touches_nothing(prefix, tmp_path):
     before = snapshot(prefix)
     roots = roots_of(tmp_path)
-    with lazy_index(roots) as index:
+    with open_index(roots) as index:
         result = repair_installed(prefix, "torch", RepairOptions(scan=ScanOptions(roots=roots)), index, dry_run=True)
     assert result.outcome == "planned"
     assert result.added
@@ -112,7 +114,7 @@ def test_a_dry_run_touches_nothing(prefix, tmp_path):
 
 def test_undo_leaves_files_alone_that_were_changed_since(prefix, tmp_path):
     roots = roots_of(tmp_path)
-    with lazy_index(roots) as index:
+    with open_index(roots) as index:
         repair_installed(prefix, "torch", RepairOptions(scan=ScanOptions(roots=roots)), index)
     changed = prefix / "Lib/site-packages/torch/lib/libiomp5md.dll"
     changed.write_bytes(b"mine")
@@ -139,7 +141,7 @@ def test_a_journal_that_a_wheel_has_installed_means_nothing(prefix, tmp_path):
         undo(prefix, "torch")
     assert snapshot(prefix) == before
     roots = roots_of(tmp_path)
-    with lazy_index(roots) as index:
+    with open_index(roots) as index:
         assert (
             repair_installed(prefix, "torch", RepairOptions(scan=ScanOptions(roots=roots)), index).outcome == "repaired"
         )
@@ -152,7 +154,7 @@ def test_a_package_that_was_installed_again_is_repaired_again(prefix, tmp_path):
     roots = roots_of(tmp_path)
     options = RepairOptions(scan=ScanOptions(roots=roots))
     record = (prefix / INFO / "RECORD").read_bytes()
-    with lazy_index(roots) as index:
+    with open_index(roots) as index:
         result = repair_installed(prefix, "torch", options, index)
         for path in result.added:
             Path(path).unlink()
@@ -165,7 +167,7 @@ def test_a_package_that_was_installed_again_is_repaired_again(prefix, tmp_path):
 
 
 def test_a_package_that_is_not_there_is_named(prefix, tmp_path):
-    with lazy_index(roots_of(tmp_path)) as index, pytest.raises(InputError, match="numpy is not installed"):
+    with open_index(roots_of(tmp_path)) as index, pytest.raises(InputError, match="numpy is not installed"):
         repair_installed(prefix, "numpy", RepairOptions(), index)
 
 
@@ -201,17 +203,12 @@ def snapshot_with_journal(place: JournalPlace) -> dict[str, bytes]:
 
 
 def write(place: JournalPlace, changes: dict[str, Any]) -> None:
-    encoded = base64.b64encode(RECORD).decode()
-    document = {
-        "schema": SCHEMA,
-        "place": place.identity,
-        "record": encoded,
-        "after": AFTER,
-        "added": [],
-        "dropped": [],
-    }
     place.journal.parent.mkdir(parents=True, exist_ok=True)
-    place.journal.write_text(json.dumps(document | changes))
+    place.journal.write_text(json.dumps({"schema": SCHEMA, **as_tree(journal(place)), **changes}))
+
+
+def journal(place: JournalPlace, *, record: bytes = RECORD, **more: Any) -> Journal:
+    return Journal(place.identity, base64.b64encode(record).decode(), AFTER, **more)
 
 
 def added(path: object, sha256: object = HASH) -> dict[str, Any]:
@@ -280,7 +277,7 @@ def test_what_is_no_journal_is_an_input_error(place, text):
 def test_a_folder_of_journals_in_the_environment_is_refused(place, monkeypatch):
     monkeypatch.setenv("WHEELFIX_STATE_DIR", str(place.prefix / "share"))
     with pytest.raises(EnvironmentFailure, match="where a wheel can install files") as caught:
-        Journal(RECORD, AFTER, (), ()).write(place)
+        journal(place).write(place)
     assert "WHEELFIX_STATE_DIR" in caught.value.hint
 
 
@@ -313,15 +310,16 @@ def test_links_are_not_followed(place, tmp_path):
 def test_what_is_written_is_read_back_and_taken_back(place):
     before = snapshot_with_journal(place)
     old, new = place.info.parent / "pkg" / "old.dll", place.prefix / "Library" / "bin" / "new.dll"
-    dropped = ((place.relative(old), hashlib.sha256(b"old").hexdigest()),)
-    journal = Journal(RECORD, AFTER, ((place.relative(new), HASH),), dropped)
-    with journalled(place, journal):
+    added = JournalFile(place.relative(new), HASH)
+    dropped = JournalFile(place.relative(old), hashlib.sha256(b"old").hexdigest())
+    made = journal(place, added=(added,), dropped=(dropped,))
+    with journalled(place, made):
         new.parent.mkdir(parents=True)
         new.write_bytes(b"new")
         old.replace(set_aside(old))
         (place.info / "RECORD").write_bytes(CHANGED)
-    assert read_journal(place) == journal
-    undone = take_back(place, journal)
+    assert read_journal(place) == made
+    undone = take_back(place, made)
     assert len(undone.removed) == len(undone.restored) == 1
     assert snapshot_with_journal(place) == before
 
@@ -360,10 +358,10 @@ def test_a_package_that_was_installed_again_is_left_alone(place):
 
 def test_a_record_that_a_killed_run_has_not_finished_is_removed(place):
     before = snapshot_with_journal(place)
-    journal = Journal((place.info / "RECORD").read_bytes(), AFTER, (), ())
-    with journalled(place, journal):
+    made = journal(place)
+    with journalled(place, made):
         (place.info / ".wheelfix-0123.tmp").write_bytes(b"half a RECORD")
-    take_back(place, journal)
+    take_back(place, made)
     assert snapshot_with_journal(place) == before
 
 
@@ -372,8 +370,8 @@ def test_changes_that_fail_are_taken_back_at_once(place, error):
     before = snapshot_with_journal(place)
 
     def work() -> None:
-        names = tuple((f"{SITE}/pkg/{name}.dll", HASH) for name in ("new", "never"))
-        with journalled(place, Journal(RECORD, AFTER, names, ())):
+        files = tuple(JournalFile(f"{SITE}/pkg/{name}.dll", HASH) for name in ("new", "never"))
+        with journalled(place, journal(place, added=files)):
             (place.info.parent / "pkg" / "new.dll").write_bytes(b"new")
             raise error
 
@@ -389,7 +387,7 @@ def test_a_journal_stays_when_taking_back_fails_too(place, monkeypatch):
     monkeypatch.setattr(module, "take_back", fail)
 
     def work() -> None:
-        with journalled(place, Journal(RECORD, AFTER, (), ())):
+        with journalled(place, journal(place)):
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -404,8 +402,8 @@ def test_of_two_at_once_one_wins(place, monkeypatch, links):
 
     if not links:
         monkeypatch.setattr(os, "link", no_links)
-    Journal(b"first,,\n", AFTER, (), ()).write(place)
+    journal(place, record=b"first,,\n").write(place)
     with pytest.raises(CannotRepair, match="repaired before"):
-        Journal(b"second,,\n", AFTER, (), ()).write(place)
-    assert read_journal(place).record == b"first,,\n"
+        journal(place, record=b"second,,\n").write(place)
+    assert read_journal(place).before == b"first,,\n"
     assert [path.name for path in place.journal.parent.iterdir()] == [place.journal.name]

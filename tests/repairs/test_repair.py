@@ -28,7 +28,7 @@ from wheelfix.exam.scan import scan
 from wheelfix.model import Verdict
 from wheelfix.plan.model import Repaired
 from wheelfix.repairs.repair import repair, repair_all, targets_differ
-from wheelfix.roots.lazy import lazy_index
+from wheelfix.roots.index import open_index
 
 
 def options(tmp_path, *roots, **more):
@@ -37,7 +37,7 @@ def options(tmp_path, *roots, **more):
 
 
 def run(path, chosen, **more):
-    with lazy_index(chosen.scan.roots) as index:
+    with open_index(chosen.scan.roots) as index:
         return repair(path, chosen, index, **more)
 
 

@@ -21,8 +21,6 @@ from wheelfix.roots.choice import (
     Choice,
     DllRequest,
     Needer,
-    NoChoice,
-    Outcome,
     Terms,
     choose,
     choose_release,
@@ -44,10 +42,10 @@ def discovered(root: Root, *, last_resort: bool = False) -> Root:
     return dataclasses.replace(root, explicit=False, learned="default path", last_resort=last_resort)
 
 
-def decide(roots: list[Root], need: DllRequest, terms: Terms | None = None) -> Outcome:
+def decide(roots: list[Root], need: DllRequest, terms: Terms | None = None) -> Choice:
     """The outcome for a need, with real files."""
     with RootIndex(roots) as index:
-        return choose(need, index.candidates(need.name), index, terms)
+        return choose(need, index, terms)
 
 
 def folder(base: Path, files: dict[str, bytes]) -> Root:
@@ -61,13 +59,13 @@ def toolkit(base: Path, version: str, name: str, data: bytes) -> Root:
     return discovered(named_root(grow(base, files), HOST, kind="cuda"))
 
 
-def rejected(outcome: Outcome) -> list[tuple[RootFile, str]]:
+def rejected(outcome: Choice) -> list[tuple[RootFile, str]]:
     return [(entry.file, entry.reason) for entry in outcome.considered if entry.verdict == "rejected"]
 
 
-def winner(outcome: Outcome) -> RootFile:
+def winner(outcome: Choice) -> RootFile:
     """The file that was chosen."""
-    assert isinstance(outcome, Choice), outcome
+    assert outcome.winner is not None, outcome
     return outcome.winner
 
 
@@ -77,7 +75,6 @@ TORCH_CUDA = Needer("torch/lib/torch_cuda.dll", ("cuptiActivityEnable", "cuptiGe
 def test_the_only_candidate(tmp_path):
     root = folder(tmp_path, {CUPTI["11.7"]: dll(CUPTI["11.7"], "cuptiActivityEnable", "cuptiGetVersion")})
     outcome = decide([root], DllRequest(CUPTI["11.7"], needers=(TORCH_CUDA,)))
-    assert isinstance(outcome, Choice)
     assert outcome.reason == "the only suitable candidate"
     assert [(entry.verdict, entry.file.name) for entry in outcome.considered] == [("chosen", CUPTI["11.7"])]
 
@@ -99,7 +96,7 @@ def test_what_does_not_serve_is_rejected_with_the_reason(tmp_path, data, reason)
     roots = [folder(tmp_path, {"uv.dll": data})] if data is not None else []
     needers = (Needer("torch/lib/a.dll", ("uv_run",)), Needer("b.dll", (7,)))
     outcome = decide(roots, DllRequest("uv.dll", needers=needers))
-    assert isinstance(outcome, NoChoice)
+    assert outcome.winner is None
     assert reason in outcome.reason
     assert len(rejected(outcome)) == len(roots)
 
@@ -124,14 +121,14 @@ def test_a_stub_needs_its_target(tmp_path, beside, needers, refused):
     """libiomp5md.dll of conda-forge's llvm-openmp is nothing but forwarders to libomp.dll."""
     root = folder(tmp_path, {"libiomp5md.dll": STUB, **beside})
     outcome = decide([root], DllRequest("libiomp5md.dll", needers=needers))
-    assert isinstance(outcome, NoChoice) is bool(refused)
+    assert (outcome.winner is None) is bool(refused)
     assert refused in outcome.reason
 
 
 def test_the_wheel_may_have_the_target_of_a_stub_already(tmp_path):
     terms = Terms(provided=lambda name: read_image(MemorySource(OMP)) if name == "libomp.dll" else None)
     root = folder(tmp_path, {"libiomp5md.dll": STUB})
-    assert isinstance(decide([root], DllRequest("libiomp5md.dll", needers=INIT), terms), Choice)
+    assert winner(decide([root], DllRequest("libiomp5md.dll", needers=INIT), terms))
 
 
 @pytest.mark.parametrize(
@@ -149,7 +146,7 @@ def test_forwarders_among_others(tmp_path, forwarders, symbol, refused):
     files = {"a.dll": dll("a.dll", "used", forwarders=forwarders), "b.dll": dll("b.dll", forwarders={"f": "a.f"})}
     needers = (Needer("c.dll", (symbol,)),) if symbol else ()
     outcome = decide([folder(tmp_path, files)], DllRequest("a.dll", needers=needers))
-    assert isinstance(outcome, NoChoice) is bool(refused)
+    assert (outcome.winner is None) is bool(refused)
     assert refused in outcome.reason
 
 
@@ -170,7 +167,6 @@ def test_a_named_root_comes_before_a_discovered_one_that_fits_better(tmp_path):
     named = folder(tmp_path / "mine", {name: dll(name, "a", "b")})
     outcome = decide([fits, named], DllRequest(name, cuda="11.7"))
     assert winner(outcome).root.path == named.path
-    assert isinstance(outcome, Choice)
     assert outcome.reason == "named with --root"
     assert [(entry.verdict, entry.reason) for entry in outcome.considered[1:]] == [
         ("outranked", "found automatically; a root that was named comes first")
@@ -202,12 +198,10 @@ def test_the_cuda_release_of_the_wheel_comes_before_the_newest(tmp_path):
     ]
     outcome = decide(roots, DllRequest(name, cuda="11.7"))
     assert winner(outcome).root.version == "11.7.1"
-    assert isinstance(outcome, Choice)
     assert outcome.reason == "for CUDA 11.7, which the wheel needs"
     assert outcome.considered[1].reason == "for CUDA 11.8; the chosen one is for CUDA 11.7"
     newest = decide(roots, DllRequest(name))
     assert winner(newest).root.version == "11.8"
-    assert isinstance(newest, Choice)
     assert newest.reason == "the newest, version 11.8"
 
 
@@ -216,10 +210,9 @@ def test_a_cuda_release_of_another_major_is_taken_only_when_asked_for(tmp_path):
     root = toolkit(tmp_path / "v12.4", "12.4.1", "curand64_10.dll", dll("curand64_10.dll"))
     need = DllRequest("curand64_10.dll", cuda="11.7")
     outcome = decide([root], need)
-    assert isinstance(outcome, NoChoice)
+    assert outcome.winner is None
     assert "for CUDA 12.4; the wheel is for CUDA 11.7" in outcome.reason
     taken = decide([root], need, Terms(included=frozenset({"curand64_10.dll"})))
-    assert isinstance(taken, Choice)
     assert taken.warnings == ("for CUDA 12.4; the wheel is for CUDA 11.7",)
 
 
@@ -245,7 +238,6 @@ def test_wheels_tell_their_cuda_release(tmp_path, package, version, wanted, fits
     path = build_wheel(tmp_path, package, version, "py3-none-win_amd64", {"nvidia/bin/x.dll": dll("x.dll")})
     other = folder(tmp_path / "newer", {"x.dll": dll("x.dll", version=(99, 0, 0, 0))})
     outcome = decide([other, named_root(path, HOST)], DllRequest("x.dll", cuda=wanted))
-    assert isinstance(outcome, Choice)
     assert winner(outcome).root.kind == "wheel"
     assert (outcome.reason == f"for CUDA {wanted}, which the wheel needs") is fits
 
@@ -270,12 +262,11 @@ def test_identical_files_are_no_conflict(tmp_path):
     data = dll("zlibwapi.dll", "inflate")
     roots = [folder(tmp_path / name, {"zlibwapi.dll": data}) for name in ("one", "two", "three")]
     outcome = decide(roots, DllRequest("zlibwapi.dll"))
-    assert isinstance(outcome, Choice)
     assert outcome.reason == "all 3 candidates have the same bytes"
     assert [entry.verdict for entry in outcome.considered] == ["chosen", "identical", "identical"]
 
 
-def rivals(outcome: Outcome) -> list[RootFile]:
+def rivals(outcome: Choice) -> list[RootFile]:
     """The files between which nothing decides."""
     return [entry.file for entry in outcome.considered if entry.verdict == "rival"]
 
@@ -304,7 +295,7 @@ def test_releases_compare_within_one_package_only(tmp_path, packages, decided):
         for name, version in zip(packages, ("1.44", "2.7"), strict=True)
     ]
     outcome = decide(roots, DllRequest("uv.dll"))
-    assert isinstance(outcome, Choice) is decided
+    assert (outcome.winner is not None) is decided
     if decided:
         assert (winner(outcome).version_hint, outcome.reason) == ("2.7", "the newest, release 2.7")
 
@@ -326,7 +317,6 @@ def test_within_one_root_the_order_of_folders_decides(tmp_path):
     root = folder(tmp_path, {"bin/x64/uv.dll": dll("uv.dll", "a"), "bin/uv.dll": dll("uv.dll", "b")})
     outcome = decide([root], DllRequest("uv.dll"))
     assert winner(outcome).folder.path == "bin/x64"
-    assert isinstance(outcome, Choice)
     assert outcome.reason == "in the first folder that is searched, bin/x64"
 
 
@@ -336,7 +326,7 @@ def test_a_family_comes_from_one_folder(tmp_path):
     two = folder(tmp_path / "two", {f"bin/{name}": dll(name, version=(9, 0, 0, 0)) for name in names})
     with RootIndex([one, two]) as index:
         head = index.candidates(names[0])[0]
-        outcome = choose(DllRequest(names[1], beside=head), index.candidates(names[1]), index)
+        outcome = choose(DllRequest(names[1], beside=head), index)
     assert winner(outcome).root.path == one.path
     assert [reason for _, reason in rejected(outcome)] == [f"its family comes from one folder, that of {head.location}"]
 
@@ -354,7 +344,6 @@ def test_a_whole_family_comes_before_a_newer_part(tmp_path):
         "cudnn_ops_infer64_8.dll is not beside it",
     ]
     alone = decide([part], need)
-    assert isinstance(alone, Choice)
     assert alone.warnings == ("cudnn_ops_infer64_8.dll is not beside cudnn64_8.dll",)
 
 
@@ -365,10 +354,9 @@ def test_what_is_not_redistributable_comes_only_by_name_and_with_a_warning(tmp_p
     grow(tmp_path, {f"{where}/{name}": dll(name)})
     root = named_root(tmp_path / where if where == "copied" else tmp_path, HOST)
     outcome = decide([root], DllRequest(name))
-    assert isinstance(outcome, NoChoice)
+    assert outcome.winner is None
     assert f"the vendor does not allow redistribution; --include {name} adds it nevertheless" in outcome.reason
     asked = decide([root], DllRequest(name), Terms(included=frozenset({name})))
-    assert isinstance(asked, Choice)
     assert asked.warnings[0].startswith(f"the vendor does not allow redistributing {name}")
 
 
@@ -388,7 +376,7 @@ def test_what_is_not_redistributable_comes_only_by_name_and_with_a_warning(tmp_p
 )
 def test_never_vendored(tmp_path, name, because):
     outcome = decide([folder(tmp_path, {name: dll(name)})], DllRequest(name))
-    assert isinstance(outcome, NoChoice)
+    assert outcome.winner is None
     assert because in outcome.reason
     assert len(rejected(outcome)) == 1
 
@@ -410,7 +398,6 @@ def test_the_runtime_on_request(name, allowed):
 def test_warnings_of_the_root_reach_the_choice(tmp_path):
     root = dataclasses.replace(folder(tmp_path, {"uv.dll": dll("uv.dll")}), warnings=("everyone can write to it",))
     outcome = decide([root], DllRequest("uv.dll"))
-    assert isinstance(outcome, Choice)
     assert outcome.warnings == ("everyone can write to it",)
 
 
@@ -439,18 +426,16 @@ def test_the_family_beside_the_front_is_asked(tmp_path):
         files = index.candidates("cudnn64_8.dll")
         assert [index.archs(file) for file in files] == [(), ()]
         terms = Terms(objection=gpu_objection(index, "sm_35", lambda archs: "sm_35" in archs))
-        outcome = choose(DllRequest("cudnn64_8.dll"), files, index, terms)
-        assert isinstance(outcome, Choice)
+        outcome = choose(DllRequest("cudnn64_8.dll"), index, terms)
         assert outcome.winner.root.version == "8.2"
         reason = (
             "cudnn_cnn_infer64_8.dll has no code for sm_35, only for sm_50, sm_86; "
             "take cuDNN 8.7.0, the last that is known to have code for sm_35"
         )
         assert outcome.considered[1].reason == reason
-
-        alone = choose(DllRequest("cudnn64_8.dll"), files[:1], index, terms)
-        assert isinstance(alone, Choice)
-        assert alone.warnings == (reason,)
+    with RootIndex([named_root(new, host)]) as index:
+        terms = Terms(objection=gpu_objection(index, "sm_35", lambda archs: "sm_35" in archs))
+        assert choose(DllRequest("cudnn64_8.dll"), index, terms).warnings == (reason,)
 
 
 CU117 = Wanted(frozenset({"11.7"}), "its version 2.0.1+cu117")
@@ -476,8 +461,8 @@ def take(
         found = {}
         for need in needs:
             pinned = dataclasses.replace(need, one_release=one)
-            outcome = choose(pinned, index.candidates(need.name), index, terms)
-            if isinstance(outcome, Choice):
+            outcome = choose(pinned, index, terms)
+            if outcome.winner:
                 releases = possible_releases(outcome.winner, index)
                 found[need.name] = " or ".join(sorted(releases))
         return one, found
@@ -549,8 +534,7 @@ def test_of_two_roots_with_one_release_the_one_that_has_more_gives_everything_it
             one = choose_release("cuda", needs, index, CU117)
             assert one.root == whole.path
             for need in needs:
-                outcome = choose(dataclasses.replace(need, one_release=one), index.candidates(need.name), index)
-                assert isinstance(outcome, Choice)
+                outcome = choose(dataclasses.replace(need, one_release=one), index)
                 assert outcome.winner.root.path == whole.path
 
 
@@ -563,8 +547,12 @@ NEED = DllRequest("uv.dll", needers=(Needer("a.dll", ("uv_run",)),), cuda="11.7"
 class MadeUp(RootIndex):
     """Facts that are written in the file's own path: machine, symbol, version and content."""
 
-    def __init__(self) -> None:
+    def __init__(self, files: Iterable[RootFile] = ()) -> None:
         super().__init__(())
+        self.made_up = tuple(files)
+
+    def candidates(self, name: str) -> tuple[RootFile, ...]:
+        return self.made_up
 
     def image(self, file: RootFile) -> ImageFacts:
         machine, exports, _, _ = file.path.split("-")
@@ -611,15 +599,15 @@ def serves(file: RootFile) -> bool:
 
 @given(candidates())
 def test_every_candidate_is_accounted_for_once(files):
-    outcome = choose(NEED, files, MadeUp())
+    outcome = choose(NEED, MadeUp(files))
     assert sorted(map(id, files)) == sorted(id(entry.file) for entry in outcome.considered)
     assert all(entry.reason for entry in outcome.considered)
 
 
 @given(candidates())
 def test_only_what_serves_wins_and_something_wins_or_is_asked_if_anything_serves(files):
-    outcome = choose(NEED, files, MadeUp())
-    found = [outcome.winner] if isinstance(outcome, Choice) else rivals(outcome)
+    outcome = choose(NEED, MadeUp(files))
+    found = [outcome.winner] if outcome.winner else rivals(outcome)
     assert found or not any(map(serves, files))
     for file in found:
         assert serves(file)
@@ -629,9 +617,9 @@ def test_only_what_serves_wins_and_something_wins_or_is_asked_if_anything_serves
 @given(candidates())
 def test_the_order_of_roots_decides_nothing(files):
     """Reversed candidates give the same content, unless the order of folders within one root had to decide."""
-    first, second = choose(NEED, files, MadeUp()), choose(NEED, files[::-1], MadeUp())
+    first, second = choose(NEED, MadeUp(files)), choose(NEED, MadeUp(files[::-1]))
     assert type(first) is type(second)
-    if isinstance(first, Choice) and isinstance(second, Choice) and not first.reason.startswith("in the first folder"):
+    if first.winner and second.winner and not first.reason.startswith("in the first folder"):
         assert MadeUp().sha256(first.winner) == MadeUp().sha256(second.winner)
     assert {id(file) for file in rivals(first)} == {id(file) for file in rivals(second)}
 
@@ -645,4 +633,4 @@ def test_the_same_bytes_in_a_second_root_do_not_make_the_order_count():
         RootFile("uv.dll", second, RootFolder("2", cuda="11.7"), "amd64-uv_run-0-0", 10),
     ]
     for order in (files, files[::-1]):
-        assert rivals(choose(NEED, order, MadeUp()))
+        assert rivals(choose(NEED, MadeUp(order)))

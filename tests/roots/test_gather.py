@@ -15,19 +15,18 @@ from wheelfix.errors import EnvironmentFailure, InputError, UsageError
 from wheelfix.model import Machine
 from wheelfix.report.canvas import TextStyle
 from wheelfix.report.repairs import render_roots, roots_value
-from wheelfix.roots.choice import Choice, DllRequest, choose
+from wheelfix.roots.choice import DllRequest, choose
 from wheelfix.roots.gather import (
     explore,
     gather_roots,
     named_root,
     named_roots,
-    open_index,
     recognise,
     search_path_roots,
     wheel_identity,
 )
 from wheelfix.roots.host import Host, this_machine
-from wheelfix.roots.index import RootIndex
+from wheelfix.roots.index import RootIndex, open_index
 
 HOST = Host()
 
@@ -364,10 +363,9 @@ def test_the_first_of_two_named_roots_wins(tmp_path):
     newer = grow(tmp_path / "newer", {"zstd.dll": dll("zstd.dll", "f", version=(1, 5, 0, 0))})
     for first, second in ((older, newer), (newer, older)):
         options = RootOptions(roots=(first, second), discover=False)
-        with open_index(options, HOST) as index:
+        with open_index(options, host=HOST) as index:
             request = DllRequest("zstd.dll", Machine.AMD64, ())
-            found = choose(request, index.candidates("zstd.dll"), index)
-            assert isinstance(found, Choice)
+            found = choose(request, index)
             assert found.winner.root.path == first
             assert found.reason == f"in the first root that was named, {first}"
             assert [one.reason for one in found.considered[1:]] == ["in a root that was named later"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.tiers import wheel
-from wheelfix.roots.choice import Choice, DllRequest, Needer, NoChoice, choose, family_files
+from wheelfix.roots.choice import DllRequest, Needer, choose, family_files
 from wheelfix.roots.gather import named_root
 from wheelfix.roots.host import Host
 from wheelfix.roots.index import RootIndex
@@ -28,10 +28,8 @@ def test_cupti_straight_out_of_its_wheel():
     with RootIndex([root]) as index:
         outcome = choose(
             DllRequest("cupti64_2022.2.1.dll", needers=(needer,), cuda="11.7"),
-            index.candidates("cupti64_2022.2.1.dll"),
             index,
         )
-        assert isinstance(outcome, Choice)
         assert cuda_of(outcome.winner) == "11.7"
         assert outcome.winner.origin == "wheel nvidia-cuda-cupti-cu11 11.7.101"
         packed = index.packed(outcome.winner)
@@ -41,11 +39,10 @@ def test_cupti_straight_out_of_its_wheel():
 
 def test_the_32_bit_runtime_in_the_64_bit_wheel_is_not_taken():
     with RootIndex([named_root(wheel(RUNTIME), HOST)]) as index:
-        outcome = choose(DllRequest("cudart32_110.dll"), index.candidates("cudart32_110.dll"), index)
-        assert isinstance(outcome, NoChoice)
+        outcome = choose(DllRequest("cudart32_110.dll"), index)
+        assert outcome.winner is None
         assert "for x86, not for amd64" in outcome.reason
-        good = choose(DllRequest("cudart64_110.dll", cuda="11.7"), index.candidates("cudart64_110.dll"), index)
-        assert isinstance(good, Choice)
+        assert choose(DllRequest("cudart64_110.dll", cuda="11.7"), index).winner
 
 
 def test_all_of_cudnn_comes_from_one_folder():
@@ -59,11 +56,8 @@ def test_all_of_cudnn_comes_from_one_folder():
 def test_mkl_newest_unless_the_wheel_wants_another_release():
     roots = [named_root(wheel(name), HOST) for name in (MKL23, MKL25)]
     with RootIndex(roots) as index:
-        files = index.candidates("mkl_def.2.dll")
-        newest = choose(DllRequest("mkl_def.2.dll"), files, index)
-        fitting = choose(DllRequest("mkl_def.2.dll", release="2023.2"), files, index)
-        assert isinstance(newest, Choice)
-        assert isinstance(fitting, Choice)
+        newest = choose(DllRequest("mkl_def.2.dll"), index)
+        fitting = choose(DllRequest("mkl_def.2.dll", release="2023.2"), index)
         assert (newest.winner.version_hint, fitting.winner.version_hint) == ("2025.3.0", "2023.2.0")
 
 
@@ -71,11 +65,7 @@ def test_openmp_is_compared_by_its_own_version_not_by_that_of_its_package():
     """torch 2.7.1 is a smaller number than intel-openmp 2023.2.0, yet its libiomp5md.dll is two years younger."""
     torch = wheel("torch-2.7.1-cp311-cp311-win_amd64.whl")
     with RootIndex([named_root(wheel(OPENMP), HOST), named_root(torch, HOST)]) as index:
-        files = index.candidates("libiomp5md.dll")
-        outcome = choose(
-            DllRequest("libiomp5md.dll", needers=(Needer("x.dll", ("omp_get_num_threads",)),)), files, index
-        )
-        assert isinstance(outcome, Choice)
+        outcome = choose(DllRequest("libiomp5md.dll", needers=(Needer("x.dll", ("omp_get_num_threads",)),)), index)
         assert outcome.winner.root.path == torch
         assert outcome.reason == "the newest, version 5.0.2025.108"
 
@@ -91,8 +81,6 @@ def test_the_wheel_laid_out_as_a_toolkit(tmp_path):
             (target / file.name).write_bytes(b"".join(index.chunks(file)))
     toolkit = named_root(tmp_path / "v11.7", HOST, kind="cuda", option="--cuda")
     with RootIndex([toolkit, source]) as index:
-        files = index.candidates("cupti64_2022.2.1.dll")
-        outcome = choose(DllRequest("cupti64_2022.2.1.dll", cuda="11.7"), files, index)
-        assert isinstance(outcome, Choice)
+        outcome = choose(DllRequest("cupti64_2022.2.1.dll", cuda="11.7"), index)
         assert outcome.winner.root.kind == "cuda"
         assert [entry.verdict for entry in outcome.considered] == ["chosen", "identical"]

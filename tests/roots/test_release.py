@@ -13,7 +13,7 @@ from tests.roots.trees import dll, grow
 from tests.support.nvidia import TOOLKITS, nvidia_dll, toolkit_files
 from tests.support.wheels import build_wheel
 from wheelfix.model import Exports, FileVersion, Image, ImageFacts, Machine, dll_key
-from wheelfix.roots.choice import Choice, DllRequest, Needer, Outcome, choose, choose_release
+from wheelfix.roots.choice import Choice, DllRequest, Needer, choose, choose_release
 from wheelfix.roots.gather import named_root
 from wheelfix.roots.host import Host
 from wheelfix.roots.index import RootIndex
@@ -211,15 +211,12 @@ WANTED = st.sampled_from(
 )
 
 
-def take(files: list[RootFile], wanted: Wanted) -> tuple[OneRelease, dict[str, Outcome], MadeUp]:
+def take(files: list[RootFile], wanted: Wanted) -> tuple[OneRelease, dict[str, Choice], MadeUp]:
     """The release and what comes of each need."""
     index = MadeUp(tuple(files))
     needs = [DllRequest(name, needers=(Needer("a.dll", ("f",)),), cuda=wanted.text) for name in NAMES]
     one = choose_release("cuda", needs, index, wanted)  # type: ignore[arg-type]  # all that is asked of an index
-    found = {
-        need.name: choose(dataclasses.replace(need, one_release=one), index.candidates(need.name), index)
-        for need in needs
-    }
+    found = {need.name: choose(dataclasses.replace(need, one_release=one), index) for need in needs}
     return one, found, index
 
 
@@ -227,7 +224,7 @@ def take(files: list[RootFile], wanted: Wanted) -> tuple[OneRelease, dict[str, O
 @given(roots(), WANTED)
 def test_releases_are_never_mixed(files, wanted):
     one, found, index = take(files, wanted)
-    winners = [outcome.winner for outcome in found.values() if isinstance(outcome, Choice)]
+    winners = [outcome.winner for outcome in found.values() if outcome.winner]
     exact = {release for file in winners for release in possible_releases(file, index) if _is_exact(file, index)}
     assert len(exact) <= 1
     assert exact <= {one.release}
@@ -244,7 +241,7 @@ def _is_exact(file: RootFile, index: MadeUp) -> bool:
 def test_what_is_taken_serves(files, wanted):
     _, found, _ = take(files, wanted)
     for outcome in found.values():
-        if isinstance(outcome, Choice):
+        if outcome.winner:
             assert outcome.winner.path.startswith("amd64-f-")
 
 
@@ -257,7 +254,7 @@ def test_the_order_of_roots_does_not_matter(files, wanted, data):
     for name in NAMES:
         assert type(found[name]) is type(again[name])
         first, second = found[name], again[name]
-        if isinstance(first, Choice) and isinstance(second, Choice):
+        if first.winner and second.winner:
             assert first.winner.path == second.winner.path
 
 
@@ -266,7 +263,7 @@ def test_the_order_of_roots_does_not_matter(files, wanted, data):
 def test_a_named_root_comes_first_where_it_has_the_release(files, wanted):
     one, found, index = take(files, wanted)
     for name, outcome in found.items():
-        if not isinstance(outcome, Choice) or outcome.winner.root.explicit or not one.release:
+        if outcome.winner is None or outcome.winner.root.explicit or not one.release:
             continue
         rivals = [
             file

@@ -22,7 +22,7 @@ from wheelfix.repairs.repair import repair, targets_differ, with_jobs
 from wheelfix.report.document import (
     slim,
 )
-from wheelfix.roots.lazy import LazyIndex, lazy_index
+from wheelfix.roots.index import open_index
 from wheelfix.rules.registry import check_patterns
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from wheelfix.base.workers import Work
     from wheelfix.model import ScanReport
     from wheelfix.report.canvas import ProgressBar
+    from wheelfix.roots.index import RootIndex
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -92,7 +93,7 @@ def _take_all(
 def _taking(paths: list[Path], options: RepairOptions, filters: _Filters) -> Iterator[Work[Path, _Taken]]:
     """What is done with each wheel, here or in a process of its own."""
     begin_run(paths)
-    with lazy_index(options.scan.roots, options.scan.remote) as index:
+    with open_index(options.scan.roots, options.scan.remote) as index:
         yield lambda path, threads, progress: _take(path, with_jobs(options, threads), filters, index, progress)
 
 
@@ -100,7 +101,7 @@ def _lost(path: Path, reason: str) -> _Taken:
     return _Taken(str(path), failure=lost_input(path, reason).error)
 
 
-def _take(path: Path, options: RepairOptions, filters: _Filters, index: LazyIndex, progress: Progress | None) -> _Taken:
+def _take(path: Path, options: RepairOptions, filters: _Filters, index: RootIndex, progress: Progress | None) -> _Taken:
     """Repair one wheel and scan what came out; a wheel that cannot be repaired is scanned as it is."""
     looked_at, taken = path, _Taken(str(path))
     allowed = options.allow_missing

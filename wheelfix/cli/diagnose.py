@@ -29,7 +29,6 @@ from wheelfix.loader.profile import assumptions
 from wheelfix.report.diagnosis import render_diagnosis, render_json
 from wheelfix.report.safe import legible, without_commands
 from wheelfix.roots.gather import gather_roots
-from wheelfix.roots.host import this_machine
 
 if TYPE_CHECKING:
     import argparse
@@ -114,7 +113,7 @@ def _block(args: argparse.Namespace, diagnosis: Diagnosis) -> ReportBlock:
     """The block for an issue: this machine, the environment, the error and what was made of it."""
     prefix = next((one.source for one in diagnosis.evidence if one.kind == "environment"), None)
     environment = open_environment(Path(prefix)) if prefix else None
-    machine = describe_machine(environment, gather_roots(root_options(args), this_machine()))
+    machine = describe_machine(environment, gather_roots(root_options(args)))
     names = [name for one in diagnosis.explained for name in (*one.cause.likely_missing, *one.chain)]
     names += [name for symptom in diagnosis.symptoms for name in (*symptom.dlls, symptom.file) if name]
     messages = [("error", symptom.excerpt) for symptom in diagnosis.symptoms]

@@ -9,8 +9,9 @@ from wheelfix.cli.common import root_options, style_of, write_result
 from wheelfix.errors import Exit
 from wheelfix.report.json_ import dump
 from wheelfix.report.repairs import render_roots, roots_value
-from wheelfix.roots.gather import explore, open_index
+from wheelfix.roots.gather import explore
 from wheelfix.roots.host import this_machine
+from wheelfix.roots.index import open_index
 from wheelfix.roots.release import shown_version
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def execute(args: argparse.Namespace) -> int:
     host = this_machine()
     options = root_options(args)
     remarks = explore(host)[1] if options.discover else ()
-    with open_index(options, host) as index:
+    with open_index(options, host=host) as index:
         matches = [file for file in index.files() if any(_matches(file.name, text) for text in args.names)]
         if args.format == "json":
             document = roots_value(index, remarks)

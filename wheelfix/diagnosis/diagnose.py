@@ -29,7 +29,7 @@ from wheelfix.loader.places import Environment, open_environment
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import canonical, fold
 from wheelfix.remote.client import Client, parsed
-from wheelfix.roots.lazy import lazy_index
+from wheelfix.roots.index import open_index
 from wheelfix.rules.wording import dotted
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ def _on_windows() -> bool:
 def examine_files(request: DiagnoseRequest, gathered: GatheredEvidence, stack: ExitStack) -> None:
     """Add the examined packages to the evidence; the stack closes what was opened for them."""
     options = request.options
-    index = stack.enter_context(lazy_index(options.roots))
+    index = stack.enter_context(open_index(options.roots))
     wheels = _wheel_files(request.wheels)
     if len(wheels) == 1 and request.environment is None:
         archive = stack.enter_context(Archive.open(wheels[0], options.limits))

@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 
     from wheelfix.base.options import RepairOptions, ScanOptions
     from wheelfix.loader.installations import Distribution
-    from wheelfix.roots.lazy import LazyIndex
+    from wheelfix.roots.index import RootIndex
 
 
 def examine_view(
@@ -76,7 +76,7 @@ def examine_view(
     distribution: Distribution,
     options: ScanOptions,
     facts: ArchiveFacts,
-    index: LazyIndex | None = None,
+    index: RootIndex | None = None,
     progress: Progress | None = None,
     python: tuple[int, int] | None = None,
     *,
@@ -130,7 +130,7 @@ def _gone(view: FileView, distribution: Distribution) -> Iterator[ArchiveFault]:
             yield ArchiveFault("file-gone", path.removeprefix(f"{SITE_PACKAGES}/"), message)
 
 
-def _judged(subject: Subject, path: str, options: ScanOptions, index: LazyIndex | None) -> ScanReport:
+def _judged(subject: Subject, path: str, options: ScanOptions, index: RootIndex | None) -> ScanReport:
     """Run the rules on what was read and resolved, and put the report together."""
     images = tuple(scanned_images(subject, options))
     check_patterns(options.select, "select")
@@ -330,14 +330,14 @@ def _gpu_fit(subject: Subject, image: Image, code: GpuCode) -> GpuFit | None:
     return GpuFit(subject.gpu, subject.card, fit_of_image(code, image.size, subject.card).value)
 
 
-def list_missing(subject: Subject, index: LazyIndex | None) -> tuple[MissingDll, ...]:
+def list_missing(subject: Subject, index: RootIndex | None) -> tuple[MissingDll, ...]:
     """Every DLL that is needed and has no provider, required ones first, by name."""
     unmet = (edge for edge in subject.edges if isinstance(edge.provider, Missing))
     found = [_described(subject, need, index) for need in gather(unmet, lambda edge: edge.required)]
     return tuple(sorted(found, key=lambda missing: not missing.required))
 
 
-def _described(subject: Subject, need: Need, index: LazyIndex | None) -> MissingDll:
+def _described(subject: Subject, need: Need, index: RootIndex | None) -> MissingDll:
     return MissingDll(
         name=need.name,
         kind=need.kind,
@@ -367,16 +367,15 @@ def _release_on_index(name: str, subject: Subject) -> str:
     return ""
 
 
-def _candidates(name: str, index: LazyIndex | None, subject: Subject) -> tuple[Candidate, ...]:
+def _candidates(name: str, index: RootIndex | None, subject: Subject) -> tuple[Candidate, ...]:
     """The files of that name in the roots, and with ``--fetch`` on the package index, as a report shows them."""
     if index is None:
         return ()
-    roots = index.open()
-    if not roots.candidates(name):
-        roots.look_on_index(name, subject.cuda.text, subject.machine)
+    if not index.candidates(name):
+        index.look_on_index(name, subject.cuda.text, subject.machine)
     return tuple(
-        Candidate(file.location, file.root.where, roots.shown_version(file), f"{file.origin}, {file.root.learned}")
-        for file in roots.candidates(name)
+        Candidate(file.location, file.root.where, index.shown_version(file), f"{file.origin}, {file.root.learned}")
+        for file in index.candidates(name)
     )
 
 

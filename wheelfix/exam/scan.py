@@ -31,7 +31,7 @@ from wheelfix.loader.requirements import unmet_requirements
 from wheelfix.model import Machine, ScanReport, canonical
 from wheelfix.remote.addresses import is_remote
 from wheelfix.remote.client import Client
-from wheelfix.roots.lazy import LazyIndex, lazy_index
+from wheelfix.roots.index import open_index
 from wheelfix.streams.pool import Task, WorkerPool
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from wheelfix.base.workers import Work
     from wheelfix.remote.ranges import WheelPath
+    from wheelfix.roots.index import RootIndex
 
 
 # ------------------------------------------------------------------------------------------------- public functions
@@ -108,7 +109,7 @@ def scan_inputs(
         for results in each_input(functools.partial(_scanning, options, finish), files, options.jobs, progress, _lost):
             yield from results
         return
-    with lazy_index(options.roots, options.remote) as index:
+    with open_index(options.roots, options.remote) as index:
         if as_set or options.remote.deps:
             from wheelfix.exam.sets import scan_set
 
@@ -121,7 +122,7 @@ def scan_inputs(
             for path in waiting:
                 yield from _finished(_results(path, options, index, progress), finish)
             return
-        index.open().prepare()
+        index.prepare()
         alone, shares = replace(options, jobs=1), Shares(progress)
         with WorkerPool(options.jobs) as pool:
             running: deque[Task[list[ScanReport | FailedInput]]] = deque()
@@ -149,7 +150,7 @@ def _scanning(
     options: ScanOptions, finish: Callable[[ScanReport], ScanReport] | None
 ) -> Iterator[Work[Path, list[ScanReport | FailedInput]]]:
     """What is done with each input, here or in a process of its own."""
-    with lazy_index(options.roots, options.remote) as index:
+    with open_index(options.roots, options.remote) as index:
 
         def work(path: Path, threads: int, progress: Progress | None) -> list[ScanReport | FailedInput]:
             own = replace(options, jobs=threads)
@@ -159,7 +160,7 @@ def _scanning(
 
 
 def _gathered(
-    path: WheelPath, options: ScanOptions, index: LazyIndex, shares: Shares
+    path: WheelPath, options: ScanOptions, index: RootIndex, shares: Shares
 ) -> list[ScanReport | FailedInput]:
     return list(_results(path, options, index, functools.partial(shares.report, path)))
 
@@ -167,7 +168,7 @@ def _gathered(
 def _results(
     path: WheelPath,
     options: ScanOptions,
-    index: LazyIndex,
+    index: RootIndex,
     progress: Progress | None,
 ) -> Iterator[ScanReport | FailedInput]:
     try:
@@ -179,7 +180,7 @@ def _results(
 def _scan_one(
     path: WheelPath,
     options: ScanOptions,
-    index: LazyIndex | None,
+    index: RootIndex | None,
     progress: Progress | None,
 ) -> Iterator[ScanReport | FailedInput]:
     if not isinstance(path, Path) or not path.is_dir():
@@ -210,7 +211,7 @@ def _scan_one(
 # --------------------------------------------------------------------------------------------- what is not a wheel
 
 
-def examine_folder(path: Path, options: ScanOptions, index: LazyIndex | None, progress: Progress | None) -> Examination:
+def examine_folder(path: Path, options: ScanOptions, index: RootIndex | None, progress: Progress | None) -> Examination:
     """Scan a package that lies in a folder, as if it were installed."""
     view, installed = view_of_folder(path), distribution_in(path)
     distribution = installed or Distribution(path.name)
@@ -221,7 +222,7 @@ def examine_installed(
     environment: Environment,
     distribution: Distribution,
     options: ScanOptions,
-    index: LazyIndex | None,
+    index: RootIndex | None,
     progress: Progress | None = None,
 ) -> Examination:
     """Scan one distribution within its environment."""

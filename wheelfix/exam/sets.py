@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from wheelfix.base.options import ScanOptions
     from wheelfix.remote.client import Client
     from wheelfix.remote.ranges import WheelPath
-    from wheelfix.roots.lazy import LazyIndex
+    from wheelfix.roots.index import RootIndex
 
 
 NOT_FOUND = "it is in the lock file, but its wheel was not found"
@@ -255,7 +255,7 @@ def refuse_folders(paths: Iterable[WheelPath]) -> None:
 def scan_set(
     paths: list[WheelPath],
     options: ScanOptions,
-    index: LazyIndex | None,
+    index: RootIndex | None,
     progress: Progress | None,
     client: Client | None = None,
 ) -> Iterator[ScanReport | FailedInput]:
@@ -283,7 +283,7 @@ def scan_set(
 
 
 def examine_set(
-    paths: Sequence[Path], options: ScanOptions, index: LazyIndex | None, stack: contextlib.ExitStack
+    paths: Sequence[Path], options: ScanOptions, index: RootIndex | None, stack: contextlib.ExitStack
 ) -> Iterator[tuple[Path, Examination]]:
     """Examine wheels within one installation; ``stack`` keeps their archives open.
 
@@ -302,7 +302,7 @@ def examine_set(
 
 
 def _examined(
-    part: Part, whole: FileView, options: ScanOptions, index: LazyIndex | None, progress: Progress | None = None
+    part: Part, whole: FileView, options: ScanOptions, index: RootIndex | None, progress: Progress | None = None
 ) -> Examination:
     assert part.archive is not None
     view = focused_on(whole, part.distribution)
@@ -314,7 +314,7 @@ def _scan_parts(
     parts: list[Part],
     beside: InstalledSet,
     options: ScanOptions,
-    index: LazyIndex | None,
+    index: RootIndex | None,
     progress: Progress | None,
 ) -> Iterator[ScanReport | FailedInput]:
     whole = beside.around(parts)

@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     from wheelfix.archive.faults import ArchiveFault
     from wheelfix.base.options import ScanOptions
     from wheelfix.remote.ranges import WheelPath
-    from wheelfix.roots.lazy import LazyIndex
+    from wheelfix.roots.index import RootIndex
 
 
 class RecordIsWrong(Exception):
     """A hash in RECORD is wrong, although all of them were taken to be correct."""
 
 
-def examine_wheel(archive: Archive, options: ScanOptions, index: LazyIndex | None = None) -> Examination:
+def examine_wheel(archive: Archive, options: ScanOptions, index: RootIndex | None = None) -> Examination:
     """Scan an open wheel."""
     with WorkerPool(options.jobs) as pool:
         return WheelScan(archive, options, pool).examine(index)
@@ -98,7 +98,7 @@ class WheelScan:
         return self._info.metadata.requires_dist
 
     def examine(
-        self, index: LazyIndex | None = None, *, wait: bool = True, python: tuple[int, int] | None = None
+        self, index: RootIndex | None = None, *, wait: bool = True, python: tuple[int, int] | None = None
     ) -> Examination:
         """Return what was found; without ``wait`` the hashes in RECORD are taken to be correct.
 

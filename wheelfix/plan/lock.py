@@ -17,7 +17,7 @@ from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.names import name_parts, normalise, unprintable, why_unsafe, windows_key
 from wheelfix.archive.reader import Archive
 from wheelfix.base.parsing import read_json, with_schema
-from wheelfix.base.values import replace
+from wheelfix.base.values import frozen, replace
 from wheelfix.errors import InputError, NetworkFailure, UsageError, WheelfixError
 from wheelfix.exam.examine import machine_of_tags
 from wheelfix.loader.view import PE_SUFFIXES
@@ -32,11 +32,11 @@ from wheelfix.streams.pool import WorkerPool
 from wheelfix.streams.source import chunks
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from wheelfix.base.options import ScanOptions
     from wheelfix.remote.ranges import RemoteWheel
-    from wheelfix.roots.lazy import LazyIndex
+    from wheelfix.roots.index import RootIndex
 
 LOCK_SCHEMA = "wheelfix.lock/1"
 SOURCES = ("file", "wheel", "conda-package", "own", "index")
@@ -225,43 +225,38 @@ def check_lock(plan: Plan, archive: Archive, where: str) -> WheelInfo:
     return info
 
 
-class WheelHashCheck:
-    """The hash of the whole wheel, made in a thread while the wheel is copied; used in a ``with`` block.
+@contextlib.contextmanager
+def wheel_hash(plan: Plan, archive: Archive, where: str, *, trust: bool) -> Iterator[Callable[[], None]]:
+    """Hash the whole wheel in a thread while it is copied.
 
-    :meth:`check` must be called before anything gets its name. With ``trust`` there is nothing to check: the directory,
-    which has size and CRC of every member, has been compared already, and the members are believed.
+    What is given raises InputError if the wheel's bytes are not those that were locked; it has to be called before
+    anything gets its name. With ``trust`` it checks nothing: the directory, which has size and CRC of every member, has
+    been compared already, and the members are believed.
     """
+    stop = threading.Event()
 
-    def __init__(self, plan: Plan, archive: Archive, where: str, *, trust: bool) -> None:
-        self._wanted = "" if trust else plan.wheel.sha256
-        self._archive, self._where = archive, where
-        self._stop = threading.Event()
-        self._pool = WorkerPool(1)
-
-    def __enter__(self) -> WheelHashCheck:
-        self._task = self._pool.submit(self._hash) if self._wanted else None
-        return self
-
-    def __exit__(self, kind: object, exc: object, *_: object) -> None:
-        try:
-            if isinstance(exc, WheelfixError):
-                self.check()  # another wheel is the better explanation of whatever went wrong with it
-        finally:
-            self._stop.set()
-            self._pool.close()
-
-    def _hash(self) -> str:
-        digest = hashlib.sha256()
-        for piece in chunks(self._archive):
-            if self._stop.is_set():
+    def digest() -> str:
+        total = hashlib.sha256()
+        for piece in chunks(archive):
+            if stop.is_set():
                 break
-            digest.update(piece)
-        return digest.hexdigest()
+            total.update(piece)
+        return total.hexdigest()
 
-    def check(self) -> None:
-        """InputError if the wheel's bytes are not those that were locked."""
-        if self._task is not None and self._task.result() != self._wanted:
-            raise _another_wheel(self._archive, self._where, "its bytes differ")
+    with WorkerPool(1) as pool:
+        task = None if trust else pool.submit(digest)
+
+        def check() -> None:
+            if task is not None and task.result() != plan.wheel.sha256:
+                raise _another_wheel(archive, where, "its bytes differ")
+
+        try:
+            yield check
+        except WheelfixError:
+            check()  # another wheel is the better explanation of whatever went wrong with it
+            raise
+        finally:
+            stop.set()
 
 
 def _another_wheel(archive: Archive, where: str, because: str) -> InputError:
@@ -272,30 +267,32 @@ def _another_wheel(archive: Archive, where: str, because: str) -> InputError:
     )
 
 
-class LockedSources:
-    """Finds the bytes of a plan's additions by their hash: in named roots, where they were, in other roots."""
+@contextlib.contextmanager
+def locked_sources(
+    plan: Plan, own: Archive, index: RootIndex, options: ScanOptions, where: str
+) -> Iterator[tuple[NewMember, ...]]:
+    """Give the additions as the writer wants them; their bytes are checked against the lock as they are copied."""
+    with contextlib.ExitStack() as stack:
+        sources = _Sources(plan, own, index, options, where, stack, {})
+        yield tuple(map(sources.find, plan.additions))
 
-    def __init__(self, plan: Plan, own: Archive, roots: LazyIndex, options: ScanOptions, where: str) -> None:
-        self._plan, self._own, self._roots, self._where = plan, own, roots, where
-        self._given, self._remote = options.roots.named, options.remote
-        self._stack = contextlib.ExitStack()
-        self._archives: dict[str, Archive] = {}
 
-    def __enter__(self) -> tuple[NewMember, ...]:
-        """The additions as the writer wants them; their bytes are checked against the lock as they are copied."""
-        with contextlib.ExitStack() as stack:
-            self._stack = stack
-            found = tuple(map(self._found, self._plan.additions))
-            self._stack = stack.pop_all()
-            return found
+@frozen
+class _Sources:
+    """Finds the bytes of additions by their hash: in named roots, where they were, in other roots."""
 
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
+    plan: Plan
+    own: Archive
+    index: RootIndex
+    options: ScanOptions
+    where: str
+    stack: contextlib.ExitStack
+    archives: dict[str, Archive]
 
-    def _found(self, addition: Addition) -> NewMember:
+    def find(self, addition: Addition) -> NewMember:
         if addition.source.kind == "own":
-            return self._packed(addition, self._own)
-        elsewhere = self._in_roots(addition, fetch=False) if self._given else None
+            return self._packed(addition, self.own)
+        elsewhere = self._in_roots(addition, fetch=False) if self.options.roots.named else None
         if elsewhere is not None:
             return elsewhere
         failure: WheelfixError = self._not_there(addition)
@@ -313,10 +310,10 @@ class LockedSources:
         """The source where the plan found it; None if it is not there."""
         source = addition.source
         if source.kind == "index":
-            return self._from_server(addition) if self._remote.fetch else None
-        if is_foreign(source.path, (*self._given, Path(self._where))):
+            return self._from_server(addition) if self.options.remote.fetch else None
+        if is_foreign(source.path, (*self.options.roots.named, Path(self.where))):
             return None
-        places = (Path(source.path), Path(self._where).parent / source.path)
+        places = (Path(source.path), Path(self.where).parent / source.path)
         path = next((one for one in places if one.is_file()), None)  # a pipe would keep us waiting for ever
         if path is None:
             return None
@@ -330,9 +327,9 @@ class LockedSources:
         return self._packed(addition, self._opened(source.path, path))
 
     def _opened(self, key: str, path: Path | RemoteWheel) -> Archive:
-        if key not in self._archives:
-            self._archives[key] = self._stack.enter_context(Archive.open(path))
-        return self._archives[key]
+        if key not in self.archives:
+            self.archives[key] = self.stack.enter_context(Archive.open(path))
+        return self.archives[key]
 
     def _packed(self, addition: Addition, archive: Archive) -> NewMember:
         member = archive.find(addition.source.member)
@@ -342,28 +339,27 @@ class LockedSources:
 
     def _from_server(self, addition: Addition) -> NewMember:
         url = addition.source.path
-        if url not in self._archives:
-            client = self._stack.enter_context(Client(self._remote))
+        if url not in self.archives:
+            client = self.stack.enter_context(Client(self.options.remote))
             archive = self._opened(url, client.wheel_at(url, sha256=addition.source.wheel_sha256))
-            names = [one.source.member for one in self._plan.additions if one.source.path == url]
+            names = [one.source.member for one in self.plan.additions if one.source.path == url]
             archive.expect(member for name in names if (member := archive.find(name)) is not None)
-        return self._packed(addition, self._archives[url])
+        return self._packed(addition, self.archives[url])
 
     def _in_roots(self, addition: Addition, *, fetch: bool) -> NewMember | None:
         """A file of a root with that name and hash; with ``--fetch`` also of a vendor's wheel on the package index."""
-        index = self._roots.open()
-        tags = tuple(self._plan.output.removesuffix(".whl").split("-")[-1:])
+        tags = tuple(self.plan.output.removesuffix(".whl").split("-")[-1:])
         machine = machine_of_tags(tags) or Machine.AMD64
-        cuda = next((one.release for one in self._plan.releases if one.toolkit == "CUDA"), "")
+        cuda = next((one.release for one in self.plan.releases if one.toolkit == "CUDA"), "")
         while True:
-            for file in index.candidates(addition.name):
-                if file.size == addition.size and index.sha256(file) == addition.sha256:
-                    packed, path = index.packed(file), index.disk_path(file)
+            for file in self.index.candidates(addition.name):
+                if file.size == addition.size and self.index.sha256(file) == addition.sha256:
+                    packed, path = self.index.packed(file), self.index.disk_path(file)
                     if packed and addition.source.kind not in ("wheel", "index"):
                         # Packed as it would have been from a file: packed bytes of others would make another wheel.
-                        return NewMember(addition.target, source=index.open(file), sha256=addition.sha256)
+                        return NewMember(addition.target, source=self.index.open(file), sha256=addition.sha256)
                     return NewMember(addition.target, path=path, packed=packed, sha256=addition.sha256)
-            if not fetch or not index.look_on_index(addition.name, cuda, machine):
+            if not fetch or not self.index.look_on_index(addition.name, cuda, machine):
                 return None
 
     def _not_there(self, addition: Addition) -> WheelfixError:
@@ -374,8 +370,8 @@ class LockedSources:
                 because=f"such as {source.path}",
                 hint="add --fetch to have them fetched again; their hashes are in the lock",
             )
-        if is_foreign(source.path, (*self._given, Path(self._where))):
-            return refuse_share(source.path, self._where)
+        if is_foreign(source.path, (*self.options.roots.named, Path(self.where))):
+            return refuse_share(source.path, self.where)
         whose = f" of {source.origin}" if source.origin not in ("", "folder") else ""
         return InputError(
             f"{source.path} is not there",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 import hashlib
-import heapq
 import re
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from wheelfix.exam.examine import examine_again
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.provider_index import known_sha256, trusted_by
 from wheelfix.loader.loadcall import split_forwarder
-from wheelfix.loader.packagecode import CodeNames, names_in_code
+from wheelfix.loader.packagecode import names_in_code
 from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer, base_name
 from wheelfix.model import (
     EdgeKind,
@@ -66,27 +66,21 @@ if TYPE_CHECKING:
     from wheelfix.archive.reader import Archive
     from wheelfix.exam.examination import Examination
     from wheelfix.roots.index import RootIndex
-    from wheelfix.roots.lazy import LazyIndex
     from wheelfix.roots.root import Required, Root, RootFile
 
 
-@frozen
-class Layout:
-    """The additions that are renamed, and what the user should know about it."""
+def choose_layout(planner: Planner, chosen: tuple[Chosen, ...]) -> tuple[frozenset[str], list[str]]:
+    """Return the additions that are renamed, and what the user should know about it.
 
-    renamed: frozenset[str] = frozenset()
-    notes: tuple[str, ...] = ()
-
-
-def choose_layout(planner: Planner, chosen: tuple[Chosen, ...]) -> Layout:
-    """Return the additions that go to ``<distribution>.libs``; UsageError if an option for it makes no sense."""
-    layout, renaming = _choose(planner, chosen), planner.options.renaming
-    if not layout.renamed and renaming.asked:
-        note = f"{', '.join(renaming.asked)}: not used, because no DLL goes to a folder for renamed DLLs"
-        return replace(layout, notes=(*layout.notes, note))
-    if layout.renamed:
+    UsageError if an option for it makes no sense.
+    """
+    renamed, notes = _choose(planner, chosen)
+    renaming = planner.options.renaming
+    if renamed:
         _check_places(planner.view, renaming)
-    return layout
+    elif renaming.asked:
+        notes.append(f"{', '.join(renaming.asked)}: not used, because no DLL goes to a folder for renamed DLLs")
+    return renamed, notes
 
 
 def _check_places(view: FileView, renaming: Renaming) -> None:
@@ -103,7 +97,7 @@ def _check_places(view: FileView, renaming: Renaming) -> None:
         )
 
 
-def _choose(planner: Planner, chosen: tuple[Chosen, ...]) -> Layout:
+def _choose(planner: Planner, chosen: tuple[Chosen, ...]) -> tuple[frozenset[str], list[str]]:
     """Choose the additions for the folder.
 
     Two packages with an unmangled ``zlib1.dll`` collide, so DLLs of no known family are renamed in ordinary extension
@@ -114,77 +108,58 @@ def _choose(planner: Planner, chosen: tuple[Chosen, ...]) -> Layout:
         lib = subject.startup.lib.removeprefix(f"{SITE_PACKAGES}/")
         because = f"{subject.loading.package} loads {lib} by itself, and only there"
         raise UsageError("--layout libs", because=because, hint="leave --layout out")
-    if planner.before.facts.info is None:  # an installed distribution: its __init__.py is not patched
-        return Layout()
-    if layout == "beside" or subject.startup is not None or planner.options.dest is not None:
-        return Layout()
-    if layout == "auto" and (
-        subject.resolution.search_dirs or not any(outcome.event.cause == "extension" for outcome in subject.outcomes)
-    ):
-        return Layout()
+    own = subject.resolution.search_dirs or not any(one.event.cause == "extension" for one in subject.outcomes)
+    installed = planner.before.facts.info is None  # its __init__.py is not patched
+    if installed or layout == "beside" or subject.startup or planner.options.dest or (layout == "auto" and own):
+        return frozenset(), []
     # What RECORD lists goes back to where it was, under its own name.
     candidates = [entry for entry in chosen if entry.file is not None and entry.path not in planner.restorable]
     if candidates and (version := processed_by(planner.before)):
         note = f"delvewheel {version} has processed this wheel, which it does only once: the new DLLs keep their names"
-        return Layout(notes=(note,) if layout == "libs" else ())
-    ties = _Ties.read(planner.view, candidates) if candidates else None
-    fixed = {entry.path: reason for entry in candidates if ties and (reason := ties.hold(entry))}
-    notes = [f"{base_name(path)} keeps its name: {reason}" for path, reason in fixed.items() if layout == "libs"]
-    return Layout(frozenset(entry.path for entry in candidates if entry.path not in fixed), tuple(notes))
+        return frozenset(), [note] if layout == "libs" else []
+    tied = _ties(planner.view, candidates) if candidates else {}
+    notes = [f"{base_name(path)} keeps its name: {reason}" for path, reason in tied.items() if layout == "libs"]
+    return frozenset(entry.path for entry in candidates if entry.path not in tied), notes
 
 
-def one_of_each(chosen: tuple[Chosen, ...], layout: Layout) -> tuple[Chosen, ...]:
+def one_of_each(chosen: tuple[Chosen, ...], renamed: frozenset[str]) -> tuple[Chosen, ...]:
     """Return the additions without further copies of what is renamed: ``<distribution>.libs`` serves all folders."""
     kept: dict[str, Chosen] = {}
     for entry in chosen:
-        name = dll_key(base_name(entry.path)) if entry.path in layout.renamed else entry.path
+        name = dll_key(base_name(entry.path)) if entry.path in renamed else entry.path
         first = kept.get(name)
         serves = tuple(dict.fromkeys([*first.serves, *entry.serves])) if first else ()
         kept[name] = replace(first, serves=serves) if first else entry
     return tuple(kept.values())
 
 
-@frozen
-class _Ties:
-    """Why DLLs may have to keep their names."""
+def _ties(view: FileView, candidates: list[Chosen]) -> dict[str, str]:
+    """Return why additions cannot be renamed, by path; those that can are left out."""
+    images = [(path, image) for path, image in view.images().items() if isinstance(image, Image)]
+    importers = grouped(
+        (dll_key(need.dll), path) for path, image in images for need in (*image.imports, *image.delay_imports)
+    )
+    forwarded = {dll_key(split_forwarder(to)[0]) for _, one in images for to in one.exports.forwarders.values()}
+    namesakes = Counter(key for key, _ in {(dll_key(base_name(entry.path)), entry.file) for entry in candidates})
+    code = names_in_code(view)
 
-    code: CodeNames
-    forwarded: frozenset[str]
-    """DLLs to which images forward exports."""
-    importers: Mapping[str, list[str]]
-    """The images that import a DLL."""
-    several: frozenset[str]
-    """Names under which different files are added."""
-
-    @classmethod
-    def read(cls, view: FileView, candidates: list[Chosen]) -> _Ties:
-        images = [(path, image) for path, image in view.images().items() if isinstance(image, Image)]
-        importers = grouped(
-            (dll_key(need.dll), path) for path, image in images for need in (*image.imports, *image.delay_imports)
-        )
-        forwarded = (dll_key(split_forwarder(to)[0]) for _, one in images for to in one.exports.forwarders.values())
-        files = {(dll_key(base_name(entry.path)), entry.file) for entry in candidates}
-        counted = Counter(name for name, _ in files)
-        several = frozenset(name for name, number in counted.items() if number > 1)
-        return cls(names_in_code(view), frozenset(forwarded), importers, several)
-
-    def hold(self, entry: Chosen) -> str:
-        """Return why a DLL cannot be renamed, or nothing if it can."""
+    def why(entry: Chosen) -> str:
         name = base_name(entry.path)
-        key = dll_key(name)
-        member = family_of(name)
+        key, member = dll_key(name), family_of(name)
+        others = [path for path in importers.get(key, ()) if not path.lower().endswith((".pyd", ".dll"))]
         if member is not None and not member.family.rename:
             return f"{member.family.title} loads its parts by name"
-        if self.code.mentions(name):
+        if code.mentions(name):
             return "the package's Python code names it"
         if entry.kind not in ("import", "delay"):
             return "no import table names it"
-        others = [path for path in self.importers.get(key, ()) if not path.lower().endswith((".pyd", ".dll"))]
         if others:
             return f"{base_name(others[0])} imports it, and delvewheel changes only .pyd and .dll files"
-        if key in self.forwarded:
+        if key in forwarded:
             return "another DLL forwards exports to it by name"
-        return "different files of this name are needed" if key in self.several else ""
+        return "different files of this name are needed" if namesakes[key] > 1 else ""
+
+    return {entry.path: reason for entry in candidates if (reason := why(entry))}
 
 
 def left_to_others(after: Examination) -> tuple[str, ...]:
@@ -204,29 +179,21 @@ def _fetched(chosen: Iterable[Chosen]) -> list[RootFile]:
     return [file for file in files if file.root.remote is not None]
 
 
-def trust_fetched(chosen: Iterable[Chosen], roots: LazyIndex, path: str) -> dict[Root, str]:
+def trust_fetched(chosen: Iterable[Chosen], index: RootIndex, path: str, *, preview: bool) -> dict[Root, str]:
     """Return why the bytes of each fetched wheel count; NetworkFailure or CannotRepair if they do not.
 
-    The weakest reason of a wheel's DLLs is that of all: ``table``, then ``signature``, then ``wheel``.
+    The weakest reason of a wheel's DLLs is that of all: ``table``, then ``signature``, then ``wheel``. For a
+    ``preview``, before its DLLs are downloaded, ``table`` or ``not-fetched``.
     """
     found = {}
     for root, files in grouped((file.root, file) for file in _fetched(chosen)).items():
-        index = roots.open()
+        if preview:
+            found[root] = "table" if all(map(expected_sha256, files)) else "not-fetched"
+            continue
         reasons = {trusted_by(one.package, index.sha256(one), index.signature(one)) for one in files}
         if "" in reasons:
             _check_whole(root, files, index, path)
-            found[root] = "wheel"
-        else:
-            found[root] = "signature" if "signature" in reasons else "table"
-    return found
-
-
-def expect_fetched(chosen: Iterable[Chosen]) -> dict[Root, str]:
-    """Return what is known about fetched wheels before their DLLs are downloaded: ``table`` or ``not-fetched``."""
-    found: dict[Root, str] = {}
-    for file in _fetched(chosen):
-        known = found.get(file.root) != "not-fetched" and expected_sha256(file)
-        found[file.root] = "table" if known else "not-fetched"
+        found[root] = "wheel" if "" in reasons else "signature" if "signature" in reasons else "table"
     return found
 
 
@@ -235,9 +202,9 @@ def expected_sha256(file: RootFile) -> str:
     return known_sha256(file.root.remote.name, file.path) if file.root.remote is not None else ""
 
 
-def still_to_fetch(chosen: Iterable[Chosen], roots: LazyIndex) -> list[str]:
+def still_to_fetch(chosen: Iterable[Chosen], index: RootIndex) -> list[str]:
     """Return how much a repair will download for a plan for which no DLL was downloaded."""
-    packed = [found[1].csize for file in _fetched(chosen) if (found := roots.open().packed(file)) is not None]
+    packed = [found[1].csize for file in _fetched(chosen) if (found := index.packed(file)) is not None]
     if not packed:
         return []
     size = f"{human_size(sum(packed))} for {len(packed)} DLL{'s' if len(packed) > 1 else ''}"
@@ -356,7 +323,7 @@ class Planned:
 
 def make_plan(
     before: Examination,
-    roots: LazyIndex,
+    index: RootIndex,
     options: RepairOptions,
     archive: Archive | None = None,
     *,
@@ -368,28 +335,29 @@ def make_plan(
     has the hashes that are known without that, and cannot be carried out.
     """
     with WorkerPool(options.scan.jobs) as pool:
-        reading = _FileReading(roots, pool, preview=preview)
-        planner = _agreed(before, roots, options, reading, preview=preview)
+        planner = _agreed(before, index, options, preview=preview)
         everything = tuple(planner.chosen[path] for path in sorted(planner.chosen))
         outside = tuple(one for one in everything if options.via == "wheels" and one.file and is_supply(one.file))
         chosen = tuple(one for one in everything if one not in outside)
-        layout = choose_layout(planner, chosen)
-        chosen = one_of_each(chosen, layout)
+        renamed, layout_notes = choose_layout(planner, chosen)
+        chosen = one_of_each(chosen, renamed)
+        reading = _begin_reading(chosen, index, pool, preview=preview)
         after, supplied, patched = _outcome(planner, everything, chosen, outside)
-        reading.finish()
-        trust = expect_fetched(chosen) if preview else trust_fetched(chosen, roots, before.report.path)
-        waiting = still_to_fetch(chosen, roots) if preview else []
-    additions = tuple(_addition(entry, planner, entry.path in layout.renamed, trust) for entry in chosen)
+        for task in reading:
+            task.result()
+        trust = trust_fetched(chosen, index, before.report.path, preview=preview)
+        waiting = still_to_fetch(chosen, index) if preview else []
+    additions = tuple(_addition(entry, planner, entry.path in renamed, trust) for entry in chosen)
     remaining = tuple(_remaining(after, planner))
     notes = (
         *(warning for addition in additions for warning in addition.warnings),
-        *layout.notes,
+        *layout_notes,
         *waiting,
         *(note for file in _fetched(chosen) for note in file.root.notes),
         *_left_to_users(planner, outside),
     )
     compressor = Compressor.choose(options.compressor or "auto", options.compression)
-    prefix, renamed = before.facts.info.prefix if before.facts.info else "", bool(layout.renamed)
+    prefix = before.facts.info.prefix if before.facts.info else ""
     plan = Plan(
         wheel=reference(archive, before, hash_file=options.seal),
         output=output_name(archive.path.name, options.build_tag) if archive else "",
@@ -453,17 +421,14 @@ def _left_to_users(planner: Planner, outside: Sequence[Chosen]) -> Iterator[str]
             yield f"no root has {need.name}, which {users} of a required distribution needs: its users have to have it"
 
 
-def _agreed(
-    before: Examination, roots: LazyIndex, options: RepairOptions, reading: _FileReading, *, preview: bool
-) -> Planner:
+def _agreed(before: Examination, index: RootIndex, options: RepairOptions, *, preview: bool) -> Planner:
     """A planner that has chosen; wheels of the package index among its sources fulfil what they require of each other.
 
     Who is chosen first does not know yet what the others require, so it is done again where they do not agree.
     """
     required: Required = ()
     while True:
-        view = before.subject.view
-        planner = Planner(before, roots, options, view, reading.begin, required=required, preview=preview)
+        planner = Planner(before, index, options, before.subject.view, required=required, preview=preview)
         planner.run()
         files = (entry.file for entry in planner.chosen.values())
         fetched = {file.root for file in files if file is not None and file.root.learned == LEARNED}
@@ -517,30 +482,13 @@ def output_name(name: str, build_tag: str | None) -> str:
     return "-".join([parts["name"], parts["version"], build_tag, *tags]) + ".whl"
 
 
-class _FileReading:
-    """Reads what the plan says about each file while it is still being made, several at a time, the largest first."""
-
-    def __init__(self, roots: LazyIndex, pool: WorkerPool, *, preview: bool) -> None:
-        """For a ``preview`` nothing is read of files on servers."""
-        self._roots, self._pool, self._preview = roots, pool, preview
-        self._files: set[RootFile] = set()
-        self._waiting: list[tuple[int, int, RootFile]] = []
-        self._tasks: list[Task[None]] = []
-
-    def begin(self, file: RootFile) -> None:
-        """Start to read a file that was chosen."""
-        if file not in self._files and not (self._preview and file.root.remote is not None):
-            self._files.add(file)
-            self._roots.open().packed(file)
-            heapq.heappush(self._waiting, (-file.size, len(self._files), file))
-            self._tasks.append(
-                self._pool.submit(lambda: self._roots.open().read_whole(heapq.heappop(self._waiting)[-1]))
-            )
-
-    def finish(self) -> None:
-        """Wait until all of them have been read."""
-        for task in self._tasks:
-            task.result()
+def _begin_reading(chosen: Iterable[Chosen], index: RootIndex, pool: WorkerPool, *, preview: bool) -> list[Task[None]]:
+    """Start to read what the plan says about each file, the largest first; for a ``preview`` none on a server."""
+    files = {one.file for one in chosen if one.file is not None and not (preview and one.file.root.remote is not None)}
+    for file in files:
+        index.packed(file)  # which opens its wheel, before several threads want to
+    largest = sorted(files, key=lambda file: (-file.size, file.location))
+    return [pool.submit(functools.partial(index.read_whole, file)) for file in largest]
 
 
 def _addition(entry: Chosen, planner: Planner, mangle: bool, trust: Mapping[Root, str]) -> Addition:

@@ -240,44 +240,40 @@ class Plan:
 def plan_from_json(tree: object, where: str) -> Plan:
     """Read a plan back; InputError names the field that does not fit."""
     found = with_schema(tree, SCHEMA, f"{where} is not a plan", "write one with `wheelfix repair --lock FILE`")
-    return _build(Plan, {key: value for key, value in found.items() if key != "schema"}, where, "")
+    try:
+        return from_tree(Plan, {key: value for key, value in found.items() if key != "schema"})
+    except ValueError as exc:
+        raise InputError(f"{where} is not a valid plan", because=str(exc)) from exc
 
 
 T = TypeVar("T")
+_WORDS = {str: "text", int: "a number", bool: "true or false"}
 
 
-def _build(kind: type[T], tree: object, where: str, path: str) -> T:
-    """Turn a JSON object into a dataclass, checking names and types on the way."""
+def from_tree(kind: type[T], tree: object, path: str = "") -> T:
+    """Return the value that a JSON object stands for; ValueError names the field that does not fit."""
     if not isinstance(tree, dict):
-        raise _misfit(where, path, "an object")
+        raise ValueError(f"{path or 'it'} should be an object")
     hints: Mapping[str, Any] = get_type_hints(kind)
-    unknown = sorted(set(tree) - set(hints))
-    if unknown:
-        raise InputError(
-            f"{where} is not a valid plan", because=f"{path or 'the plan'} has the unknown field {unknown[0]}"
-        )
-    values = {name: _value(hints[name], item, where, f"{path}.{name}".lstrip(".")) for name, item in tree.items()}
+    if unknown := sorted(set(tree) - set(hints)):
+        raise ValueError(f"{path or 'it'} has the unknown field {unknown[0]}")
+    values = {name: _field(hints[name], item, f"{path}.{name}".lstrip(".")) for name, item in tree.items()}
     try:
         return kind(**values)
     except TypeError as exc:
-        raise InputError(f"{where} is not a valid plan", because=f"{path or 'the plan'} is incomplete: {exc}") from exc
+        raise ValueError(f"{path or 'it'} is incomplete: {exc}") from exc
 
 
-def _value(hint: Any, item: object, where: str, path: str) -> Any:
+def _field(hint: Any, item: object, path: str) -> Any:
     if is_value(hint):
-        return _build(hint, item, where, path)
-    arguments = get_args(hint)
-    if arguments:  # every generic here is tuple[X, ...]
+        return from_tree(hint, item, path)
+    if arguments := get_args(hint):  # every generic here is tuple[X, ...]
         if not isinstance(item, list):
-            raise _misfit(where, path, "a list")
-        return tuple(_value(arguments[0], entry, where, f"{path}[{n}]") for n, entry in enumerate(item))
+            raise ValueError(f"{path} should be a list")
+        return tuple(_field(arguments[0], entry, f"{path}[{n}]") for n, entry in enumerate(item))
     if not isinstance(item, hint) or (hint is int and isinstance(item, bool)):
-        raise _misfit(where, path, {str: "text", int: "a number", bool: "true or false"}[hint])
+        raise ValueError(f"{path} should be {_WORDS[hint]}")
     return item
-
-
-def _misfit(where: str, path: str, wanted: str) -> InputError:
-    return InputError(f"{where} is not a valid plan", because=f"{path or 'it'} should be {wanted}")
 
 
 @frozen

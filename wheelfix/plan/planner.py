@@ -50,7 +50,6 @@ from wheelfix.plan.needs import (
 )
 from wheelfix.plan.ways import is_supplied, is_supply, same_bytes
 from wheelfix.roots.choice import (
-    Choice,
     DllRequest,
     Terms,
     choose,
@@ -67,12 +66,11 @@ from wheelfix.rules.registry import matches_any
 from wheelfix.rules.wording import and_more
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from wheelfix.base.options import RepairOptions
     from wheelfix.exam.examination import Examination
     from wheelfix.roots.index import RootIndex
-    from wheelfix.roots.lazy import LazyIndex
     from wheelfix.roots.root import Required, RootFile
     from wheelfix.rules.context import Subject
 
@@ -157,11 +155,9 @@ class Planner:
     """Drops, includes, then answers needs from the roots in rounds, until nothing changes."""
 
     before: Examination
-    roots: LazyIndex
+    index: RootIndex
     options: RepairOptions
     view: FileView
-    begin: Callable[[RootFile], object]
-    """Called with each file that is chosen, as soon as it is."""
     chosen: dict[str, Chosen] = field(default_factory=dict)
     drops: list[Drop] = field(default_factory=list)
     refused: dict[str, Refusal] = field(default_factory=dict)
@@ -176,11 +172,6 @@ class Planner:
     """What wheels of the package index, from which DLLs are taken, require of each other."""
     preview: bool = False
     """Whether no DLL is downloaded from the package index."""
-
-    @property
-    def index(self) -> RootIndex:
-        """The files of the roots, which are looked for when the first DLL is missing."""
-        return self.roots.open()
 
     @property
     def cuda(self) -> str | None:
@@ -369,7 +360,7 @@ class Planner:
                     because = f"--assume cuda={assumed} says that it is installed"
                     self.releases[group] = OneRelease(group, assumed, because)
                     continue
-                self.releases[group] = choose_release(group, requests, self.index, wanted, self._terms(()))
+                self.releases[group] = choose_release(group, requests, self.index, wanted, self._terms())
 
     # ------------------------------------------------------------------------------------- how one need is answered
 
@@ -490,14 +481,12 @@ class Planner:
             beside=self._beside(need, name),
             one_release=self.releases.get(group_of(name)),
         )
-        candidates = self.index.candidates(name)
-        outcome = choose(request, candidates, self.index, self._terms(candidates, own=own))
-        while not isinstance(outcome, Choice) and self._look_on_index(name):
-            candidates = self.index.candidates(name)
-            outcome = choose(request, candidates, self.index, self._terms(candidates, own=own))
-        if not isinstance(outcome, Choice):
+        outcome = choose(request, self.index, self._terms(name, own=own))
+        while outcome.winner is None and self._look_on_index(name):
+            outcome = choose(request, self.index, self._terms(name, own=own))
+        if outcome.winner is None:
             reason = outcome.reason
-            if not candidates and self.index.fetcher is not None:
+            if not outcome.considered and self.index.fetcher is not None:
                 reason += f", nor has a vendor's wheel for this machine on the package index{self._others(name)}"
             self.unanswered.setdefault(dll_key(need.name), reason)
             return False
@@ -542,8 +531,6 @@ class Planner:
             own = self.view.file(chosen.own)
             new = ViewFile(chosen.path, member_path(chosen.path, self._data), own.size, own.open)
         else:
-            if self.options.via != "wheels" or not is_supply(chosen.file):  # else only its tables matter
-                self.begin(chosen.file)
             opened = functools.partial(self.index.open, chosen.file)
             new = ViewFile(chosen.path, member_path(chosen.path, self._data), chosen.file.size, opened)
         self.view = self.view.changed(added=[new])
@@ -572,17 +559,18 @@ class Planner:
         names = [one for one in names if not vendor_of(one) and one != canonical(subject.name)]
         return f"; {TRUST} {names[0]} takes it from there" if names else ""
 
-    def _terms(self, candidates: Sequence[RootFile], *, own: bool = False) -> Terms:
-        """What the choice among these candidates has to respect."""
+    def _terms(self, name: str = "", *, own: bool = False) -> Terms:
+        """What the choice of a DLL has to respect."""
         return Terms(
             runtime=self.options.with_vcredist or own,
             included=frozenset(map(dll_key, self.options.include)),
-            objection=objections(self.index, self.options, self._unmet(candidates), self.required),
+            objection=objections(self.index, self.options, self._unmet(name), self.required),
             provided=self._provided,
         )
 
-    def _unmet(self, candidates: Sequence[RootFile]) -> dict[RootFile, str]:
+    def _unmet(self, name: str) -> dict[RootFile, str]:
         """The candidates that import what no root has, where others do not: a namesake from another build."""
+        candidates = self.index.candidates(name) if name else ()
         found = {file: missing for file in candidates if (missing := self._without(file))}
         return found if len(candidates) > len(found) else {}
 

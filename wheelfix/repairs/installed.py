@@ -23,15 +23,15 @@ from wheelfix.archive.names import ASIDE, normalise, unprintable, why_unsafe
 from wheelfix.archive.record import MAX_SIZE, Record, Row, encode_digest, render
 from wheelfix.base.inputfiles import distrust, read_file
 from wheelfix.base.parsing import parse_json
-from wheelfix.base.values import frozen
+from wheelfix.base.values import as_tree, frozen
 from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
 from wheelfix.exam.scan import chosen_distributions, examine_installed
 from wheelfix.loader.places import Environment, open_environment
 from wheelfix.loader.view import SITE_PACKAGES
-from wheelfix.model import JsonObject, fold
+from wheelfix.model import fold
 from wheelfix.plan.lock import is_hash
 from wheelfix.plan.make import Planned, cannot_repair, make_plan, still_broken
-from wheelfix.plan.model import Repaired
+from wheelfix.plan.model import Repaired, from_tree
 from wheelfix.repairs.rewrite import bytes_of, write_planned
 from wheelfix.streams.output import AtomicFile, remove_stale
 from wheelfix.streams.source import file_sha256
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from wheelfix.base.options import RepairOptions
     from wheelfix.loader.installations import Distribution
-    from wheelfix.roots.lazy import LazyIndex
+    from wheelfix.roots.index import RootIndex
 
 SCHEMA = "wheelfix.journal/2"
 LIMIT = 64 << 20
@@ -135,30 +135,37 @@ def journal_folder() -> Path:
 
 
 @frozen
-class Journal:
-    """What a repair changes; paths are relative to the environment."""
+class JournalFile:
+    """A file that a repair adds or puts aside."""
 
-    record: bytes
-    """RECORD as it was."""
+    path: str
+    """Relative to the environment."""
+    sha256: str
+
+
+@frozen
+class Journal:
+    """What a repair changes."""
+
+    place: str
+    """The dist-info folder."""
+    record: str
+    """RECORD as it was, as base64."""
     after: str
     """The SHA-256 of RECORD as the repair writes it."""
-    added: tuple[tuple[str, str], ...]
-    """New files with their SHA-256."""
-    dropped: tuple[tuple[str, str], ...]
-    """Files that were put aside, with theirs."""
+    added: tuple[JournalFile, ...] = ()
+    dropped: tuple[JournalFile, ...] = ()
+    """Files that were put aside."""
+
+    @property
+    def before(self) -> bytes:
+        """RECORD as it was; ValueError if the journal does not have it."""
+        return base64.b64decode(self.record, validate=True)
 
     def write(self, place: JournalPlace) -> None:
         """Write the journal; CannotRepair if there is one already."""
-        document = {
-            "schema": SCHEMA,
-            "place": place.identity,
-            "record": base64.b64encode(self.record).decode("ascii"),
-            "after": self.after,
-            "added": [{"path": path, "sha256": sha256} for path, sha256 in self.added],
-            "dropped": [{"path": path, "sha256": sha256} for path, sha256 in self.dropped],
-        }
         place.journal.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _write_first(place, (json.dumps(document, indent=2) + "\n").encode())
+        _write_first(place, (json.dumps({"schema": SCHEMA, **as_tree(self)}, indent=2) + "\n").encode())
 
     def describes(self, record: Path) -> bool:
         """Whether RECORD is the one that the repair found or wrote; else the package was installed again since."""
@@ -166,7 +173,7 @@ class Journal:
             found = read_file(record, MAX_SIZE)
         except OSError:
             return False
-        return found == self.record or hashlib.sha256(found).hexdigest() == self.after
+        return found == self.before or hashlib.sha256(found).hexdigest() == self.after
 
 
 @frozen
@@ -193,46 +200,33 @@ def read_journal(place: JournalPlace) -> Journal:
         raise InputError("there is nothing to undo", because=because, hint=hint) from exc
     except (OSError, ValueError) as exc:
         raise InputError(f"cannot read {path}", because=str(exc)) from exc
-    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+    if not isinstance(document, dict) or document.pop("schema", None) != SCHEMA:
         raise _not_ours(path, f"its schema is not {SCHEMA}")
-    if document.get("place") != place.identity:
-        raise _not_ours(path, f"it is not about {place.info}")
-    return _checked(document, path, place)
-
-
-def _checked(document: JsonObject, path: Path, place: JournalPlace) -> Journal:
-    record, after = document.get("record"), document.get("after")
-    if not isinstance(record, str) or not is_hash(after):
-        raise _not_ours(path, "fields of a journal are missing")
-    found = {}
-    for key in ("added", "dropped"):
-        entries, pairs = document.get(key), []
-        for entry in entries if isinstance(entries, list) else [None]:
-            name, sha256 = (entry.get("path"), entry.get("sha256")) if isinstance(entry, dict) else (None, None)
-            if not isinstance(name, str) or not isinstance(sha256, str) or not is_hash(sha256):
-                raise _not_ours(path, f"a file in {key!r} has no path or no hash")
-            pairs.append((name, sha256))
-        found[key] = tuple(pairs)
     try:
-        journal = Journal(base64.b64decode(record, validate=True), str(after), found["added"], found["dropped"])
+        journal = from_tree(Journal, document)
+        hashes = [one.sha256 for one in (*journal.added, *journal.dropped)]
+        if journal.place != place.identity:
+            raise ValueError(f"it is not about {place.info}")
+        if not all(map(is_hash, (journal.after, *hashes))):
+            raise ValueError("a file has no hash")
         if journal.describes(place.info / "RECORD") and (why := why_not_undone(journal, place)):
-            raise _not_ours(path, why)
+            raise ValueError(why)
     except ValueError as exc:
-        raise _not_ours(path, f"its RECORD cannot be read ({exc})") from exc
+        raise _not_ours(path, str(exc)) from exc
     return journal
 
 
 def why_not_undone(journal: Journal, place: JournalPlace) -> str:
     """Why a repair of the package as it is installed makes no such changes; empty if it may make them."""
-    before = place.files(Record.parse(journal.record))
+    before = place.files(Record.parse(journal.before))
     now = before & place.files(Record.parse((place.info / "RECORD").read_bytes()))
-    dropped = {fold(name) for name, _ in journal.dropped}
-    for name, _ in journal.added:
-        if why := place.why_not_added(name, now | (before & dropped)):
-            return f"{name!r} {why}"
-        if fold(name) in before - dropped:
-            return f"{name!r} was there before the repair"
-    return next((f"{name!r} {why}" for name, _ in journal.dropped if (why := place.why_not_changed(name))), "")
+    dropped = {fold(one.path) for one in journal.dropped}
+    for one in journal.added:
+        if why := place.why_not_added(one.path, now | (before & dropped)):
+            return f"{one.path!r} {why}"
+        if fold(one.path) in before - dropped:
+            return f"{one.path!r} was there before the repair"
+    return next((f"{one.path!r} {why}" for one in journal.dropped if (why := place.why_not_changed(one.path))), "")
 
 
 def _not_ours(path: Path, because: str) -> InputError:
@@ -244,11 +238,11 @@ def discard_stale(place: JournalPlace) -> None:
     if not os.path.lexists(place.journal):
         return
     journal = read_journal(place)
-    changed = [place.prefix / name for name, _ in journal.added]
-    changed += [set_aside(place.prefix / name) for name, _ in journal.dropped]
+    changed = [place.prefix / one.path for one in journal.added]
+    changed += [set_aside(place.prefix / one.path) for one in journal.dropped]
     record = place.info / "RECORD"
     touched = any(map(os.path.lexists, changed))
-    if journal.describes(record) and (touched or read_file(record, MAX_SIZE) != journal.record):
+    if journal.describes(record) and (touched or read_file(record, MAX_SIZE) != journal.before):
         raise repaired_before(place)
     place.journal.unlink()
 
@@ -264,26 +258,26 @@ def take_back(place: JournalPlace, journal: Journal) -> Undone:
     removed: list[str] = []
     restored: list[str] = []
     kept: list[str] = []
-    old = dict(journal.dropped)  # a file that was to be replaced may still be the old one
-    for name, sha256 in journal.added:
-        path = place.prefix / name
+    old = {one.path: one.sha256 for one in journal.dropped}  # a file that was to be replaced may still be the old one
+    for one in journal.added:
+        path, name = place.prefix / one.path, one.path
         if path.parent.is_dir():
             remove_stale(path.parent)
         replaced = name not in old or _is_unchanged(set_aside(path), old[name])  # else there is nothing to put back
-        if replaced and _is_unchanged(path, sha256):
+        if replaced and _is_unchanged(path, one.sha256):
             path.unlink()
             removed.append(str(path))
         elif os.path.lexists(path) and not _is_unchanged(path, old.get(name, "")):
             kept.append(str(path))
-    for name, sha256 in journal.dropped:
-        path = place.prefix / name
-        if _is_unchanged(set_aside(path), sha256) and not os.path.lexists(path):
+    for one in journal.dropped:
+        path = place.prefix / one.path
+        if _is_unchanged(set_aside(path), one.sha256) and not os.path.lexists(path):
             set_aside(path).replace(path)
             restored.append(str(path))
     remove_stale(place.info)  # a run that was killed may have left a RECORD that was not finished
     record = place.info / "RECORD"
-    if read_file(record, MAX_SIZE) != journal.record:  # on a full disk an unchanged one need not be written
-        write_whole(record, journal.record)
+    if read_file(record, MAX_SIZE) != journal.before:  # on a full disk an unchanged one need not be written
+        write_whole(record, journal.before)
     place.journal.unlink()
     return Undone(tuple(removed), tuple(restored), tuple(kept))
 
@@ -341,19 +335,8 @@ def repaired_before(place: JournalPlace) -> CannotRepair:
     )
 
 
-@frozen
-class _Change:
-    """One file of a repair: where it goes, and what it must be."""
-
-    path: Path
-    row: str
-    """Its path in RECORD."""
-    sha256: str
-    size: int
-
-
 def repair_installed(
-    prefix: Path, package: str, options: RepairOptions, roots: LazyIndex, *, dry_run: bool = False
+    prefix: Path, package: str, options: RepairOptions, roots: RootIndex, *, dry_run: bool = False
 ) -> Repaired:
     """Put the missing DLLs of an installed distribution beside the files that need them."""
     environment = open_environment(prefix)
@@ -366,25 +349,17 @@ def repair_installed(
     lasting = still_broken(planned, options)
     if lasting and not dry_run:
         raise cannot_repair(f"{distribution.name} in {prefix}", lasting, planned, fetch=options.scan.remote.fetch)
-    changes = tuple(_changes(environment, planned))
-    outcome = "planned" if dry_run else "repaired" if changes or planned.plan.drops else "unchanged"
+    outcome = "planned" if dry_run else "repaired" if planned.chosen or planned.plan.drops else "unchanged"
     if outcome == "repaired":
         with _environment_errors(prefix):
-            _apply(environment, place, planned, changes, roots)
-    added = tuple(str(one.path) for one in changes)
+            _apply(environment, place, planned, roots)
+    added = tuple(str(environment.disk_path(entry.path)) for entry in planned.chosen)
     return Repaired(planned.plan, outcome, None, before.report, planned.after.report, added=added)
 
 
 def _place_of(environment: Environment, distribution: Distribution) -> JournalPlace:
     foreign = (fold(path) for one in environment.distributions if one != distribution for path in one.paths)
     return JournalPlace(environment.prefix, environment.disk_path(distribution.dist_info), frozenset(foreign))
-
-
-def _changes(environment: Environment, planned: Planned) -> Iterator[_Change]:
-    for entry, addition in zip(planned.chosen, planned.plan.additions, strict=True):
-        path = environment.disk_path(entry.path)
-        sha256 = addition.sha256 if entry.file else file_sha256(environment.disk_path(entry.own))
-        yield _Change(path, _row_path(entry.path), sha256, addition.size)
 
 
 def _row_path(path: str) -> str:
@@ -394,47 +369,47 @@ def _row_path(path: str) -> str:
     return "../" * (SITE_PACKAGES.count("/") + 1) + path
 
 
-def _apply(
-    environment: Environment, place: JournalPlace, planned: Planned, changes: tuple[_Change, ...], roots: LazyIndex
-) -> None:
+def _apply(environment: Environment, place: JournalPlace, planned: Planned, roots: RootIndex) -> None:
     record = place.info / "RECORD"
+    added = {environment.disk_path(entry.path): entry for entry in planned.chosen}
+    hashes = {path: one.sha256 for path, one in zip(added, planned.plan.additions, strict=True)}
     drops = [Path(drop.path) for drop in planned.plan.drops]
-    replaced = [path for path in drops if any(change.path == path for change in changes)]
-    taken = [change.path for change in changes if change.path.exists() and change.path not in replaced]
+    taken = [path for path in added if path.exists() and path not in drops]
     taken += [path for path in map(set_aside, drops) if os.path.lexists(path)]
     if taken:
         raise CannotRepair(f"{taken[0]} is there already", because="nothing that exists is overwritten")
     old = read_file(record, MAX_SIZE)
-    new = render(_rows(old, environment, changes, drops))
-    added = tuple((place.relative(change.path), change.sha256) for change in changes)
-    dropped = tuple((place.relative(path), file_sha256(path)) for path in drops)
-    journal = Journal(old, hashlib.sha256(new).hexdigest(), added, dropped)
+    new = render(_rows(old, environment, planned, drops))
+    journal = Journal(
+        place.identity,
+        base64.b64encode(old).decode(),
+        hashlib.sha256(new).hexdigest(),
+        tuple(JournalFile(place.relative(path), sha256) for path, sha256 in hashes.items()),
+        tuple(JournalFile(place.relative(path), file_sha256(path)) for path in drops),
+    )
     if why := why_not_undone(journal, place):
         raise CannotRepair(f"{place.info.name.removesuffix('.dist-info')} is not changed", because=f"{why}: no --undo")
     with journalled(place, journal):
-        for path in replaced:
+        for path in added.keys() & drops:
             path.replace(set_aside(path))
-        for entry, change in zip(planned.chosen, changes, strict=True):
-            source = (
-                roots.open().chunks(entry.file)
-                if entry.file
-                else bytes_of(NewMember(change.row, path=environment.disk_path(entry.own)))
-            )
-            what = f"the source of {change.path.name}"
-            write_planned(source, change.path, change.sha256, what, in_place=True)
+        for path, entry in added.items():
+            here = environment.disk_path(entry.own or entry.path)
+            source = roots.chunks(entry.file) if entry.file else bytes_of(NewMember(entry.own, path=here))
+            write_planned(source, path, hashes[path], f"the source of {path.name}", in_place=True)
         for path in drops:
-            if path not in replaced:
+            if path not in added:
                 path.replace(set_aside(path))
         write_whole(record, new)
 
 
-def _rows(old: bytes, environment: Environment, changes: tuple[_Change, ...], drops: list[Path]) -> Iterable[Row]:
+def _rows(old: bytes, environment: Environment, planned: Planned, drops: list[Path]) -> Iterable[Row]:
     """The rows of the new RECORD: without what was dropped, with what was added."""
     rows = {row.path: row for row in Record.parse(old).rows}
     for path in drops:
         rows.pop(Path(os.path.relpath(path, environment.site)).as_posix(), None)
-    for change in changes:
-        rows[change.row] = Row(change.row, "sha256", encode_digest(bytes.fromhex(change.sha256)), change.size)
+    for entry, addition in zip(planned.chosen, planned.plan.additions, strict=True):
+        name = _row_path(entry.path)
+        rows[name] = Row(name, "sha256", encode_digest(bytes.fromhex(addition.sha256)), addition.size)
     return rows.values()
 
 

@@ -18,14 +18,14 @@ from wheelfix.exam.examination import FailedInput, Progress, each_input, lost_in
 from wheelfix.exam.wheel import RecordIsWrong, WheelScan, looking_at
 from wheelfix.model import TRUSTED, Finding, Repairable, Severity
 from wheelfix.pe.signature import read_signature
-from wheelfix.plan.lock import LockedSources, WheelHashCheck, check_lock, is_foreign, refuse_share, wheel_of
+from wheelfix.plan.lock import check_lock, is_foreign, locked_sources, refuse_share, wheel_hash, wheel_of
 from wheelfix.plan.make import cannot_repair, finding_in_words, make_plan, still_broken
 from wheelfix.plan.model import Plan, Repaired
 from wheelfix.plan.needs import signature_in_words
 from wheelfix.plan.ways import assumed_toolkit
 from wheelfix.repairs.mangled import repair_with_libs
 from wheelfix.repairs.rewrite import keep, new_members, opened, rewrite
-from wheelfix.roots.lazy import LazyIndex, lazy_index
+from wheelfix.roots.index import open_index
 from wheelfix.rules.registry import Group, group_of
 
 if TYPE_CHECKING:
@@ -34,19 +34,20 @@ if TYPE_CHECKING:
     from wheelfix.archive.changes import NewMember
     from wheelfix.archive.metadata import WheelInfo
     from wheelfix.base.workers import Work
+    from wheelfix.roots.index import RootIndex
 
 
 def repair_wheel(path: str | Path, options: RepairOptions | None = None, *, dry_run: bool = False) -> Repaired:
     """Repair one wheel with the roots that the options name; what the Python API calls ``wheelfix.repair``."""
     chosen = options or RepairOptions(wheel_dir=Path("wheelhouse"))
-    with lazy_index(chosen.scan.roots, chosen.scan.remote) as index:
+    with open_index(chosen.scan.roots, chosen.scan.remote) as index:
         return repair(Path(path), chosen, index, dry_run=dry_run)
 
 
 def repair(
     path: Path,
     options: RepairOptions,
-    roots: LazyIndex,
+    roots: RootIndex,
     *,
     dry_run: bool = False,
     progress: Progress | None = None,
@@ -69,7 +70,7 @@ class _Repair:
     path: Path
     archive: Archive
     options: RepairOptions
-    roots: LazyIndex
+    roots: RootIndex
     dry_run: bool
 
     def done(self, look: WheelScan, *, wait: bool) -> Repaired:
@@ -143,7 +144,7 @@ def _repairing(
 ) -> Iterator[Work[Path, Repaired | FailedInput]]:
     """What is done with each wheel, here or in a process of its own."""
     begin_run(paths)
-    with lazy_index(options.scan.roots, options.scan.remote) as index:
+    with open_index(options.scan.roots, options.scan.remote) as index:
 
         def work(path: Path, threads: int, progress: Progress | None) -> Repaired | FailedInput:
             return _result(path, with_jobs(options, threads), index, dry_run, progress)
@@ -157,7 +158,7 @@ def with_jobs(options: RepairOptions, jobs: int) -> RepairOptions:
 
 
 def _result(
-    path: Path, options: RepairOptions, index: LazyIndex, dry_run: bool, progress: Progress | None
+    path: Path, options: RepairOptions, index: RootIndex, dry_run: bool, progress: Progress | None
 ) -> Repaired | FailedInput:
     try:
         result = repair(path, options, index, dry_run=dry_run, progress=progress)
@@ -190,13 +191,13 @@ def replay(plan: Plan, options: RepairOptions, where: str, wheel: Path | None = 
     with Archive.open(path, options.scan.limits) as archive:
         info = check_lock(plan, archive, where)
         with (
-            lazy_index(options.scan.roots, options.scan.remote) as roots,
-            LockedSources(plan, archive, roots, options.scan, where) as members,
+            open_index(options.scan.roots, options.scan.remote) as roots,
+            locked_sources(plan, archive, roots, options.scan, where) as members,
         ):
             if options.require_signed:
                 _refuse_unsigned(plan, members, options.scan.roots.trusted_roots)
-            with WheelHashCheck(plan, archive, where, trust=options.trust_record) as hashes:
-                return _carry_out(plan, archive, info, members, options, hashes)
+            with wheel_hash(plan, archive, where, trust=options.trust_record) as check:
+                return _carry_out(plan, archive, info, members, options, check)
 
 
 def _carry_out(
@@ -205,20 +206,20 @@ def _carry_out(
     info: WheelInfo,
     members: tuple[NewMember, ...],
     options: RepairOptions,
-    hashes: WheelHashCheck,
+    check: Callable[[], None],
 ) -> Repaired:
     target = target_of(archive.path, plan, options)
     if not plan.changes:
-        hashes.check()
+        check()
         return Repaired(plan, "unchanged", keep(archive, target))
     stale: set[str] = set()
     if not options.trust_record:
         stale = {fault.subject for fault in check_record(archive, hashes=True, jobs=options.scan.jobs)}
     if plan.layout == "libs":
-        hashes.check()
+        check()
         named, after, size = repair_with_libs(archive, plan, members, stale, options, target)
         return Repaired(named, "repaired", target, None, after, size)
-    written = rewrite(archive, info, plan, members, stale, target, options, wait_for_hashes=hashes.check)
+    written = rewrite(archive, info, plan, members, stale, target, options, wait_for_hashes=check)
     return Repaired(plan, "repaired", target, None, None, written.size)
 
 

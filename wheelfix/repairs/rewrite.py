@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from wheelfix.base.options import RepairOptions, ScanOptions
     from wheelfix.model import ByteSource
     from wheelfix.plan.model import Chosen, Plan
-    from wheelfix.roots.lazy import LazyIndex
+    from wheelfix.roots.index import RootIndex
 
 
 def keep(archive: Archive, target: Path) -> Path:
@@ -216,12 +216,12 @@ def _must_be_right(archive: Archive, new: list[NewMember], options: ScanOptions)
     return check
 
 
-def new_members(chosen: Sequence[Chosen], plan: Plan, archive: Archive, roots: LazyIndex) -> tuple[NewMember, ...]:
+def new_members(chosen: Sequence[Chosen], plan: Plan, archive: Archive, roots: RootIndex) -> tuple[NewMember, ...]:
     """The additions of a plan, in its order; what delvewheel renames is among them."""
     made = []
     for entry, addition in zip(chosen, plan.additions, strict=True):
-        packed = roots.open().packed(entry.file) if entry.file else (archive, _member(archive, addition.source.member))
-        path = None if packed or entry.file is None else roots.open().disk_path(entry.file)
+        packed = roots.packed(entry.file) if entry.file else (archive, _member(archive, addition.source.member))
+        path = None if packed or entry.file is None else roots.disk_path(entry.file)
         made.append(NewMember(addition.target, path=path, packed=packed, sha256=addition.sha256))
     return tuple(made)
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from wheelfix.roots.index import RootIndex
-    from wheelfix.roots.root import RootFile
+    from wheelfix.roots.root import Root, RootFile
 
 
 T = TypeVar("T")
@@ -109,59 +109,40 @@ class Considered:
 
 @frozen
 class Choice:
-    """The file to vendor."""
+    """The file to vendor, or why there is none."""
 
-    winner: RootFile
-    reason: str
-    considered: tuple[Considered, ...]
-    """All candidates, the winner first."""
-    warnings: tuple[str, ...] = ()
-
-
-@frozen
-class NoChoice:
-    """Nothing that could be vendored, or several different files and no rule that decides between them."""
-
+    winner: RootFile | None
+    """None where nothing serves, or where no rule decides between several different files."""
     reason: str
     considered: tuple[Considered, ...] = ()
-
-
-Outcome: TypeAlias = "Choice | NoChoice"
+    """All candidates, the winner first."""
+    warnings: tuple[str, ...] = ()
 
 
 MAX_HOPS = 16
 """Forwarders that may follow upon each other; Windows' own have two or three."""
 
 
-def serves(
-    file: RootFile,
-    machine: Machine,
-    needers: Sequence[Needer],
-    facts: RootIndex,
-    provided: Callable[[str], ImageFacts | None],
-) -> tuple[str, ...] | str:
+def serves(need: DllRequest, file: RootFile, index: RootIndex, terms: Terms) -> tuple[str, ...] | str:
     """Return the DLLs beside a candidate that it needs to serve all needers, or the reason why it does not."""
-    image = facts.image(file)
+    machine, image = need.machine, index.image(file)
     if isinstance(image, Malformed):
         return f"not a DLL that can be loaded: {image.reason}"
     if image.machine is not machine:
         return f"for {image.machine}, not for {machine}"
     if debug := next((need.dll for need in image.imports if classify(need.dll, machine).debug), ""):
         return f"a debug build: it imports {debug}, which only machines with Visual Studio have"
-    missing = [
-        (needer.path, symbol) for needer in needers for symbol in needer.symbols if not image.exports.offers(symbol)
-    ]
+    asked = [(needer.path, symbol) for needer in need.needers for symbol in needer.symbols]
+    missing = [(path, symbol) for path, symbol in asked if not image.exports.offers(symbol)]
     if missing:
         return _missing_exports(missing)
-    wanted = {symbol for needer in needers for symbol in needer.symbols}
+    wanted = {symbol for _, symbol in asked}
     forwarders = image.exports.forwarders
     used = [symbol for symbol in forwarders if symbol in wanted]
     # Of a DLL that is loaded by name we do not know what will be asked; every name may be.
     names = used if wanted else [symbol for symbol in forwarders if isinstance(symbol, str)]
     brings: dict[str, str] = {}
-    faults = [
-        fault for name in names if (fault := _follow(file, machine, name, forwarders[name], facts, provided, brings))
-    ]
+    faults = [fault for name in names if (fault := _follow(name, forwarders[name], file, need, index, terms, brings))]
     if faults and (wanted or len(faults) == len(image.exports.names)):
         return faults[0]
     return tuple(brings.values())
@@ -175,27 +156,27 @@ def _missing_exports(missing: list[tuple[str, Symbol]]) -> str:
 
 
 def _follow(
-    file: RootFile,
-    machine: Machine,
     symbol: Symbol,
-    target: str,
-    facts: RootIndex,
-    provided: Callable[[str], ImageFacts | None],
+    first: str,
+    file: RootFile,
+    need: DllRequest,
+    index: RootIndex,
+    terms: Terms,
     brings: dict[str, str],
 ) -> str:
     """Return what is wrong with a forwarder, or nothing; note the DLLs that it brings."""
-    first = target
+    target = first
     for _ in range(MAX_HOPS):
         name, wanted = split_forwarder(target)
-        if classify(name, machine).on_every_machine:
+        if classify(name, need.machine).on_every_machine:
             return ""
-        neighbour = facts.beside(file, name)
-        image = provided(name) or (facts.image(neighbour) if neighbour is not None else None)
+        own, neighbour = terms.provided(name), index.beside(file, name)
+        image = own or (index.image(neighbour) if neighbour is not None else None)
         if not isinstance(image, Image):
             return f"it forwards {symbol} to {name}, which is not beside it"
         if not image.exports.offers(wanted):
             return f"it forwards {symbol} to {name}, which does not export {wanted}"
-        if neighbour is not None and provided(name) is None:
+        if neighbour is not None and own is None:
             brings.setdefault(dll_key(name), neighbour.name)
         further = image.exports.forwarders.get(wanted)
         if further is None:
@@ -278,31 +259,29 @@ def never_vendored(name: str, machine: Machine, *, runtime: bool) -> str:
     return ""
 
 
-def choose(need: DllRequest, candidates: Sequence[RootFile], facts: RootIndex, terms: Terms | None = None) -> Outcome:
-    """Return which of the candidates is vendored for a need, or why none is."""
-    terms = terms or Terms()
+def choose(need: DllRequest, index: RootIndex, terms: Terms | None = None) -> Choice:
+    """Return which file of the roots is vendored for a need, or why none is."""
+    terms, candidates = terms or Terms(), index.candidates(need.name)
     if refusal := never_vendored(need.name, need.machine, runtime=terms.runtime):
-        return NoChoice(refusal, tuple(Considered(file, "rejected", refusal) for file in candidates))
+        return Choice(None, refusal, tuple(Considered(file, "rejected", refusal) for file in candidates))
     if not candidates:
-        return NoChoice(f"no root has {need.name}")
+        return Choice(None, f"no root has {need.name}")
     rejected: list[Considered] = []
-    ranks = sorted({standing(file) for file in candidates})
-    for position, rank in enumerate(ranks):
-        group = [file for file in candidates if standing(file) == rank]
+    for rank, group in sorted(grouped((standing(file), file) for file in candidates).items()):
         rankings: list[Ranking] = []
         for file in group:
-            ranking = examine(need, file, facts, terms)
+            ranking = examine(need, file, index, terms)
             if isinstance(ranking, Ranking):
                 rankings.append(ranking)
             else:
                 rejected.append(Considered(file, "rejected", ranking))
         if rankings:
-            later = [file for file in candidates if standing(file) in ranks[position + 1 :]]
+            later = (file for file in candidates if standing(file) > rank)
             passed = [Considered(file, "outranked", _STANDINGS[standing(file)]) for file in later]
-            return _decide(need, rankings, facts, (*rejected, *passed))
+            return _decide(need, rankings, index, (*rejected, *passed))
     reasons = [f"{entry.file.location}: {entry.reason}" for entry in rejected[:MAX_NAMED]]
     reasons += [f"and {len(rejected) - MAX_NAMED} more"] if len(rejected) > MAX_NAMED else []
-    return NoChoice(f"no candidate for {need.name} is suitable: {'; '.join(reasons)}", tuple(rejected))
+    return Choice(None, f"no candidate for {need.name} is suitable: {'; '.join(reasons)}", tuple(rejected))
 
 
 MAX_NAMED = 4
@@ -326,9 +305,9 @@ def examine(need: DllRequest, file: RootFile, facts: RootIndex, terms: Terms) ->
         return f"its family comes from one folder, that of {need.beside.location}"
     if not _redistributable(file) and dll_key(need.name) not in terms.included:
         return f"the vendor does not allow redistribution; --include {need.name} adds it nevertheless"
-    verdict = serves(file, need.machine, need.needers, facts, terms.provided)
-    if isinstance(verdict, str):
-        return verdict
+    brings = serves(need, file, facts, terms)
+    if isinstance(brings, str):
+        return brings
     objection = terms.objection(file)
     if objection is not None and objection.fatal:
         return objection.reason
@@ -341,7 +320,7 @@ def examine(need: DllRequest, file: RootFile, facts: RootIndex, terms: Terms) ->
         objection = objection or Objection(other)
     return Ranking(
         file,
-        verdict,
+        brings,
         objection.reason if objection is not None else "",
         tuple(name for name in need.companions if facts.beside(file, name) is None),
         cuda,
@@ -392,7 +371,7 @@ def _redistributable(file: RootFile) -> bool:
     return file.folder.redistributable and (member is None or member.family.redistribute)
 
 
-def _decide(need: DllRequest, rankings: list[Ranking], facts: RootIndex, others: tuple[Considered, ...]) -> Outcome:
+def _decide(need: DllRequest, rankings: list[Ranking], facts: RootIndex, others: tuple[Considered, ...]) -> Choice:
     best = min(ranking.rank for ranking in rankings)
     top = [ranking for ranking in rankings if ranking.rank == best]
     losers = [ranking for ranking in rankings if ranking.rank != best]
@@ -427,15 +406,17 @@ def _newest(top: list[Ranking], facts: RootIndex) -> tuple[list[list[Ranking]], 
     groups = _by_content(top, facts)
     reason, older = f"all {len(top)} candidates have the same bytes", list[Considered]()
     first = min(ranking.file.root.place for ranking in top)
-    if len(groups) > 1 and all(ranking.file.root.explicit for ranking in top):
-        left = [kept for group in groups if (kept := [one for one in group if one.file.root.place == first])]
-        later = [one for one in top if one.file.root.place != first]
+    later = [one for one in top if one.file.root.place != first]
+    if later and len(groups) > 1 and all(ranking.file.root.explicit for ranking in top):
+        top = [one for one in top if one not in later]
         older += [Considered(one.file, "outranked", "in a root that was named later") for one in later]
-        reason, groups = (
-            (f"in the first root that was named, {left[0][0].file.root.path}", left) if later else (reason, left)
-        )
-    for what, measure in _measures(top, facts):
-        column = measure(groups) if len(groups) > 1 else []
+        reason, groups = f"in the first root that was named, {top[0].file.root.path}", _by_content(top, facts)
+    # Within one package the release comes first: a name shows it, while a file's version may lie behind hundreds of
+    # megabytes that have to be inflated.
+    measures = [("version", _versions), ("release", _releases)]
+    packages = {ranking.file.package for ranking in top}
+    for what, measure in reversed(measures) if len(packages) == 1 and "" not in packages else measures:
+        column = measure([group[0].file for group in groups], facts) if len(groups) > 1 else []
         if not column or not all(column) or max(column) == min(column):
             continue
         said = ".".join(map(str, max(column)))
@@ -450,21 +431,15 @@ def _newest(top: list[Ranking], facts: RootIndex) -> tuple[list[list[Ranking]], 
     return groups, reason, older
 
 
-def _measures(top: list[Ranking], facts: RootIndex) -> Sequence[tuple[str, _Measure]]:
-    """Return how age is measured: by the file's own version, then by the release of what it came in.
-
-    Within one package the release comes first: a name shows it, while a file's version may lie behind hundreds of
-    megabytes that have to be inflated.
-    """
-    measures: list[tuple[str, _Measure]] = [
-        ("version", lambda groups: [stated_version(group[0].file, facts) for group in groups]),
-        ("release", _releases),
-    ]
-    packages = {ranking.file.package for ranking in top}
-    return measures[::-1] if len(packages) == 1 and "" not in packages else measures
+def _versions(files: list[RootFile], facts: RootIndex) -> list[tuple[int, ...]]:
+    return [stated_version(file, facts) for file in files]
 
 
-_Measure: TypeAlias = "Callable[[list[list[Ranking]]], list[tuple[int, ...]]]"
+def _releases(files: list[RootFile], _: RootIndex) -> list[tuple[int, ...]]:
+    """Return the release of each file's package or root; nothing when these count in different ways."""
+    if len({(file.package, "" if file.package else file.root.kind) for file in files}) > 1:
+        return []
+    return [tree.numbers(file.version_hint) for file in files]
 
 
 def _outranked(groups: list[list[Ranking]], left: list[list[Ranking]], reason: str) -> list[Considered]:
@@ -473,29 +448,18 @@ def _outranked(groups: list[list[Ranking]], left: list[list[Ranking]], reason: s
 
 def _by_content(rankings: list[Ranking], facts: RootIndex) -> list[list[Ranking]]:
     """Return the candidates grouped by their bytes, in order; only files of one size are hashed."""
-    sizes = [ranking.file.size for ranking in rankings]
-    files = ((ranking, ranking.file) for ranking in rankings)
-    groups = grouped(
-        ((file.size, "" if sizes.count(file.size) == 1 else facts.sha256(file)), ranking) for ranking, file in files
-    )
-    return [*groups.values()]
+    sized = grouped((ranking.file.size, ranking) for ranking in rankings)
+    keyed = ((facts.sha256(one.file) if len(sized[one.file.size]) > 1 else one.file.size, one) for one in rankings)
+    return [*grouped(keyed).values()]
 
 
-def _releases(groups: list[list[Ranking]]) -> list[tuple[int, ...]]:
-    """Return the release of each group's package or root; nothing when these count in different ways."""
-    files = [group[0].file for group in groups]
-    if len({(file.package, "" if file.package else file.root.kind) for file in files}) > 1:
-        return []
-    return [tree.numbers(file.version_hint) for file in files]
-
-
-def _conflict(need: DllRequest, top: list[Ranking], others: tuple[Considered, ...]) -> NoChoice:
+def _conflict(need: DllRequest, top: list[Ranking], others: tuple[Considered, ...]) -> Choice:
     reason = "their bytes differ, and neither versions nor the order of folders shows which is right"
     files = tuple(ranking.file for ranking in top)
     places = " or ".join(f'--root "{file.root.path if file.root.is_file else _folder(file)}"' for file in files)
     rivals = tuple(Considered(file, "rival", reason) for file in files)
     hint = f"name the one you mean: {places}; or leave it out: --exclude {need.name}"
-    return NoChoice(f"{len(files)} files for {need.name}: {reason}; {hint}", (*rivals, *others))
+    return Choice(None, f"{len(files)} files for {need.name}: {reason}; {hint}", (*rivals, *others))
 
 
 def _folder(file: RootFile) -> str:
@@ -521,14 +485,13 @@ class _Offer:
     """What one release has of the needed DLLs, in roots of one standing."""
 
     release: str
-    names: set[str] = field(default_factory=set)
-    roots: dict[Path, set[str]] = field(default_factory=dict)
-    labels: dict[Path, tuple[int, ...]] = field(default_factory=dict)
+    roots: dict[Root, set[str]] = field(default_factory=dict)
+    """The DLLs of it that each root has."""
 
-    def add(self, file: RootFile) -> None:
-        self.names.add(file.key)
-        self.roots.setdefault(file.root.path, set()).add(file.key)
-        self.labels[file.root.path] = tree.numbers(file.root.version)
+    @property
+    def names(self) -> set[str]:
+        """The DLLs that it has somewhere."""
+        return set[str]().union(*self.roots.values())
 
 
 def choose_release(
@@ -547,7 +510,7 @@ def choose_release(
             releases = possible_releases(file, index)
             if len(releases) == 1:
                 release = next(iter(releases))
-                offers.setdefault(release, _Offer(release)).add(file)
+                offers.setdefault(release, _Offer(release)).roots.setdefault(file.root, set()).add(file.key)
         fitting = [offer for offer in offers.values() if _distance(offer.release, wanted) < OTHER]
         for offer in offers.values():
             if offer not in fitting:
@@ -616,21 +579,17 @@ def _why(best: _Offer, others: list[_Offer], wanted: Wanted, *, known: bool) -> 
         return f"{asked}, which the wheel was built for ({wanted.because}), {where}; this is {side}, of the same major"
     if not others:
         return "the only release that has what is needed"
-    if any(len(other.names) < len(best.names) for other in others) and not any(
-        len(other.names) == len(best.names) for other in others
-    ):
+    mine, theirs = len(best.names), [len(other.names) for other in others]
+    if min(theirs) < mine and mine not in theirs:
         return "it has most of what is needed"
     return "the newest of those that have most of what is needed"
 
 
 def _main_root(offer: _Offer) -> Path | None:
     """Return the root that has most of a release; None when two have as much and none is newer."""
-    ranked = sorted(offer.roots, key=lambda path: (len(offer.roots[path]), offer.labels[path]), reverse=True)
-    if len(ranked) > 1:
-        first, second = ((len(offer.roots[path]), offer.labels[path]) for path in ranked[:2])
-        if first == second:
-            return None
-    return ranked[0] if ranked else None
+    counted = {root.path: (len(names), tree.numbers(root.version)) for root, names in offer.roots.items()}
+    first = [path for path, count in counted.items() if count == max(counted.values())]
+    return first[0] if len(first) == 1 else None
 
 
 def _refusals(group: str, refused: dict[str, list[str]]) -> tuple[str, ...]:

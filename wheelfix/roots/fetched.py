@@ -18,8 +18,7 @@ from wheelfix.base.parsing import as_requirement
 from wheelfix.errors import InputError
 from wheelfix.model import PLATFORM_MACHINES, Machine, canonical, dll_key
 from wheelfix.remote.packageindex import choose_file
-from wheelfix.roots.gather import member_folders
-from wheelfix.roots.release import LEARNED, cuda_of_package, ranked_releases, unfulfilled
+from wheelfix.roots.release import LEARNED, cuda_of_package, member_folders, ranked_releases, unfulfilled
 from wheelfix.roots.root import Required, Root
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ remarks on every variable or registry entry that names a folder which is not wha
 from __future__ import annotations
 
 import os
-import posixpath
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,8 +18,7 @@ from wheelfix.model import fold
 from wheelfix.roots import condafile
 from wheelfix.roots import root as tree
 from wheelfix.roots.host import Host, this_machine, with_warnings
-from wheelfix.roots.index import RootIndex
-from wheelfix.roots.release import cuda_of_package
+from wheelfix.roots.release import member_folders
 from wheelfix.roots.root import LABELS, Place, Root, RootFolder
 from wheelfix.roots.toolkits import CONDA, MSVC, PIP, TOOLKITS, Vendor, is_redistributable
 
@@ -76,13 +74,6 @@ def conda_package_root(path: Path, limits: Limits | None) -> Root:
     return Root("conda-package", path, package.version, folders=folders, notes=tuple(notes))
 
 
-def member_folders(members: Iterable[str], package: str, version: str) -> tuple[RootFolder, ...]:
-    """Return the folders of a package that have DLLs, each with the CUDA release that the package is for."""
-    release = cuda_of_package(package, version)
-    names = dict.fromkeys(posixpath.dirname(name) or "." for name in members if fold(name).endswith(".dll"))
-    return tuple(RootFolder(name, version=version, cuda=release, package=package) for name in names)
-
-
 def wheel_identity(filename: str, members: Iterable[str]) -> tuple[str, str]:
     """Return distribution and version of a wheel, by its own dist-info, else by the file's name."""
     for name in members:
@@ -92,14 +83,9 @@ def wheel_identity(filename: str, members: Iterable[str]) -> tuple[str, str]:
     return (parts[0].replace("_", "-"), parts[1]) if len(parts) >= 5 else (parts[0], "")
 
 
-def open_index(options: RootOptions, host: Host | None = None) -> RootIndex:
-    """The index of everything that may be vendored; nothing is read before a name is asked for."""
-    return RootIndex(gather_roots(options, host or this_machine()), options.trusted_roots, options.limits)
-
-
-def gather_roots(options: RootOptions, host: Host) -> tuple[Root, ...]:
-    """Named roots first, then discovered ones, then PATH if asked for."""
-    limits = options.limits
+def gather_roots(options: RootOptions, host: Host | None = None) -> tuple[Root, ...]:
+    """Named roots first, then discovered ones of this machine, then PATH if asked for."""
+    host, limits = host or this_machine(), options.limits
     given = [named_roots(path, host, limits) for path in options.roots]
     for kind in ("cuda", "cudnn", "oneapi", "conda"):
         folders: tuple[Path, ...] = getattr(options, kind)

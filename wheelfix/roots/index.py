@@ -7,6 +7,7 @@ for its facts. Links are followed only as long as they stay inside the root.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import os
 import posixpath
@@ -23,6 +24,7 @@ from wheelfix.pe.gpucode import read_archs
 from wheelfix.pe.image import read_image
 from wheelfix.pe.signature import read_signature
 from wheelfix.pe.version import read_version
+from wheelfix.remote.client import Client
 from wheelfix.roots import condafile
 from wheelfix.roots import root as tree
 from wheelfix.roots.release import shown_version
@@ -35,8 +37,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from wheelfix.base.options import Limits
+    from wheelfix.base.options import Limits, RemoteOptions, RootOptions
     from wheelfix.roots.fetched import Fetcher
+    from wheelfix.roots.host import Host
 
 _Fact = TypeVar("_Fact")
 
@@ -59,9 +62,16 @@ def _inspect(item: os.DirEntry[str], folder: Path, root: Root) -> tuple[str, int
 class RootIndex:
     """All DLLs of the given roots, in the order of the roots and of their folders; open until it is closed."""
 
-    def __init__(self, roots: Iterable[Root], trusted_roots: Path | None = None, limits: Limits | None = None) -> None:
-        self.roots = tuple(roots)
-        self._trusted_roots, self._limits = trusted_roots, limits
+    def __init__(
+        self,
+        roots: Iterable[Root] | Callable[[], Iterable[Root]],
+        trusted_roots: Path | None = None,
+        limits: Limits | None = None,
+        fetcher: Fetcher | None = None,
+    ) -> None:
+        """``roots`` may be a function that finds them; ``fetcher`` finds more of them on the package index."""
+        self._given, self._trusted_roots, self._limits = roots, trusted_roots, limits
+        self.fetcher = fetcher
         self._archives: dict[Path, Archive] = {}
         self._sources: dict[tuple[Path, str], FileSource] = {}
         self._facts: dict[tuple[str, tuple[Path, str]], Any] = {}
@@ -72,14 +82,17 @@ class RootIndex:
         self._skipped: list[Skipped] = []
         self._by_key: dict[str, list[RootFile]] | None = None
         self._by_folder: dict[tuple[Path, str], dict[str, RootFile]] = {}
-        self.fetcher: Fetcher | None = None
-        """What finds wheels on the package index, if that is asked for."""
 
     def __enter__(self) -> RootIndex:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @functools.cached_property
+    def roots(self) -> tuple[Root, ...]:
+        """The roots, which are looked for when this is first asked."""
+        return tuple(self._given() if callable(self._given) else self._given)
 
     def prepare(self) -> None:
         """List the roots now, so that several threads may look up names afterwards."""
@@ -291,7 +304,7 @@ class RootIndex:
         return found
 
     def read_whole(self, file: RootFile) -> None:
-        """Learn signature, digest and version of a file at once: a wheel's member is then unpacked only once.
+        """Learn signature, digest and version of a file at once, from one reading of it: it may change between two.
 
         Safe from several threads for different files, once :meth:`packed` was asked about each.
         """
@@ -377,6 +390,36 @@ class RootIndex:
         if root.path not in self._archives:
             self._archives[root.path] = Archive.open(root.remote or root.path, self._limits)
         return self._archives[root.path]
+
+
+@contextlib.contextmanager
+def open_index(
+    options: RootOptions, remote: RemoteOptions | None = None, host: Host | None = None
+) -> Iterator[RootIndex]:
+    """Give the index of what may be vendored; a root that was named and does not exist is an error at once.
+
+    Nothing else is looked at before a name is asked for, and what looks is not imported: a wheel with nothing missing
+    never asks. Where ``remote`` asks for it, what no root has is looked for on the package index.
+    """
+
+    def roots() -> tuple[Root, ...]:
+        from wheelfix.roots.gather import gather_roots
+
+        return gather_roots(options, host)
+
+    with contextlib.ExitStack() as stack:
+        fetcher = None
+        if remote is not None and remote.fetch:
+            from wheelfix.roots.fetched import Fetcher
+
+            client = stack.enter_context(Client(remote))
+            client.refuse_offline("the package index")
+            fetcher = Fetcher(client, options.limits)
+        index = RootIndex(roots, options.trusted_roots, options.limits, fetcher)
+        stack.callback(index.close)
+        if not all(path.exists() for path in options.named):
+            index.prepare()
+        yield index
 
 
 def _ident(file: RootFile) -> tuple[Path, str]:

@@ -6,6 +6,7 @@ several when only the name does. ``curand64_10.dll`` alone may be of any toolkit
 
 from __future__ import annotations
 
+import posixpath
 import re
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ from wheelfix.knowledge.provider_index import provider_index, vendor_of
 from wheelfix.knowledge.providers import conda_package, owners_of
 from wheelfix.model import canonical, fold
 from wheelfix.roots import root as tree
+from wheelfix.roots.root import RootFolder
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -215,6 +217,13 @@ def cuda_of_package(package: str, version: str) -> str:
     # torch and what is built for it carry the release in the local version: ``2.0.1+cu117``.
     local = release_of_local_version(version)
     return f"{local[0]}.{local[1]}" if local is not None else ""
+
+
+def member_folders(members: Iterable[str], package: str, version: str) -> tuple[RootFolder, ...]:
+    """Return the folders of a package that have DLLs, each with the CUDA release that the package is for."""
+    release = cuda_of_package(package, version)
+    names = dict.fromkeys(posixpath.dirname(name) or "." for name in members if fold(name).endswith(".dll"))
+    return tuple(RootFolder(name, version=version, cuda=release, package=package) for name in names)
 
 
 def cuda_of(file: RootFile) -> str:
