@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.repairs import contents, repaired
 from tests.support.wheels import build_wheel, extension
 from tools.forge import forge_dll
 from wheelfix.archive.reader import Archive
-from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
+from wheelfix.base.options import ScanOptions
 from wheelfix.errors import CannotRepair, UsageError
 from wheelfix.exam.scan import scan
 from wheelfix.exam.wheel import examine_wheel
 from wheelfix.model import Verdict
 from wheelfix.plan.make import output_name, reference
 from wheelfix.repairs.mangled import run_delvewheel
-from wheelfix.repairs.repair import Repaired, repair_wheel
 
 
 @pytest.mark.parametrize("tag", ["", "fixed", "1-2", "1 2", "../1"])
@@ -58,63 +58,52 @@ def root_of(folder: Path) -> Path:
     return root
 
 
-def repair(wheel: Path, root: Path, layout: str, **more: object) -> Repaired:
-    scanning = ScanOptions(roots=RootOptions(roots=(root,), discover=False), jobs=1)
-    return repair_wheel(wheel, RepairOptions(wheel_dir=root.parent / "out", layout=layout, scan=scanning, **more))  # type: ignore[arg-type]
-
-
-def names(path: Path | None) -> list[str]:
-    assert path is not None
-    with zipfile.ZipFile(path) as archive:
-        return archive.namelist()
-
-
 @pytest.mark.parametrize("layout", ["libs", "auto"])
 def test_what_python_code_names_is_not_renamed(layout, tmp_path):
     """pyzbar loads libiconv.dll by name; renamed, its first import raised FileNotFoundError."""
-    result = repair(build(tmp_path, PYZBAR), root_of(tmp_path), layout)
-    assert "pkg/libiconv.dll" in names(result.output)
+    result = repaired(build(tmp_path, PYZBAR), root_of(tmp_path), layout=layout)
+    assert "pkg/libiconv.dll" in contents(result)
     assert scan(result.output or "").verdict is Verdict.OK
     reported = "libiconv.dll keeps its name: the package's Python code names it"
     assert (reported in result.plan.notes) is (layout == "libs")
 
 
 def test_what_nobody_names_is_renamed(tmp_path):
-    result = repair(build(tmp_path, "value = 'something else'\n"), root_of(tmp_path), "libs")
-    assert any(name.startswith("pkg.libs/libiconv-") for name in names(result.output))
+    result = repaired(build(tmp_path, "value = 'something else'\n"), root_of(tmp_path), layout="libs")
+    assert any(name.startswith("pkg.libs/libiconv-") for name in contents(result))
 
 
 def test_what_a_program_imports_is_not_renamed(tmp_path):
     """delvewheel leaves programs as they are, and they would look for the old name."""
     program = forge_dll("tool.exe", imports={"libiconv.dll": ["iconv"]})
-    result = repair(build(tmp_path, more={"pkg/tool.exe": program}), root_of(tmp_path), "libs")
-    assert "pkg/libiconv.dll" in names(result.output)
+    result = repaired(build(tmp_path, more={"pkg/tool.exe": program}), root_of(tmp_path), layout="libs")
+    assert "pkg/libiconv.dll" in contents(result)
 
 
 def test_what_was_asked_for_by_name_is_in_the_wheel(tmp_path):
     """delvewheel only takes what import tables name, and would have left it out."""
     root = root_of(tmp_path)
     (root / "plugin.dll").write_bytes(forge_dll("plugin.dll", exports=["run"]))
-    result = repair(build(tmp_path), root, "libs", include=("plugin.dll",))
-    assert "pkg/plugin.dll" in names(result.output)
+    result = repaired(build(tmp_path), root, layout="libs", include=("plugin.dll",))
+    assert "pkg/plugin.dll" in contents(result)
 
 
 def test_one_renamed_dll_serves_several_folders(tmp_path):
     other = extension("libiconv.dll:iconv", name="_y")
     more = {"pkg/sub/__init__.py": "", "pkg/sub/_y.cp311-win_amd64.pyd": other}
-    result = repair(build(tmp_path, more=more), root_of(tmp_path), "libs")
+    result = repaired(build(tmp_path, more=more), root_of(tmp_path), layout="libs")
     (addition,) = result.plan.additions
     assert addition.serves == ("pkg/_x.cp311-win_amd64.pyd", "pkg/sub/_y.cp311-win_amd64.pyd")
-    assert [name for name in names(result.output) if "iconv" in name] == [addition.target]
+    assert [name for name in contents(result) if "iconv" in name] == [addition.target]
 
 
 @pytest.mark.parametrize("marked", [True, False], ids=["marked", "patched-only"])
 @pytest.mark.parametrize("layout", ["libs", "auto", "beside"])
 def test_a_wheel_that_delvewheel_has_processed_is_repaired_without_it(layout, marked, tmp_path):
     """The second time delvewheel exits with 0 and writes nothing, and we said that its file "does not exist"."""
-    first = repair(build(tmp_path), root_of(tmp_path), "libs").output
+    first = repaired(build(tmp_path), root_of(tmp_path), layout="libs").output
     assert first is not None
-    (renamed,) = (name for name in names(first) if "libiconv-" in name)
+    (renamed,) = (name for name in contents(first) if "libiconv-" in name)
     broken = tmp_path / "broken" / first.name
     broken.parent.mkdir()
     root = tmp_path / "second" / "root"
@@ -129,8 +118,8 @@ def test_a_wheel_that_delvewheel_has_processed_is_repaired_without_it(layout, ma
                     data = b"".join(line for line in data.splitlines(keepends=True) if b"/DELVEWHEEL," not in line)
             if name != renamed and (marked or not name.endswith("/DELVEWHEEL")):
                 new.writestr(name, data)
-    result = repair(broken, root, layout)
-    assert renamed in names(result.output)
+    result = repaired(broken, root, layout=layout)
+    assert renamed in contents(result)
     assert scan(result.output or "").verdict is Verdict.OK
     assert any("has processed this wheel" in note for note in result.plan.notes) is (layout == "libs")
 

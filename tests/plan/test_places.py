@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.support.environments import lay
+from tests.support.repairs import added, contents, repaired
 from tests.support.wheels import build_wheel, extension
 from tools.forge import forge_dll
-from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.errors import CannotRepair, UsageError
 from wheelfix.exam.scan import scan
 from wheelfix.model import Verdict
 from wheelfix.repairs import mangled
-from wheelfix.repairs.repair import Repaired, repair_wheel
+from wheelfix.repairs.repair import Repaired
 
 HERE = "import ctypes, os\nhere = os.path.dirname(__file__)\n"
 BY_PATH = HERE + "ctypes.CDLL(os.path.join(here, 'lib', 'snd.dll'))\n"
@@ -42,19 +43,10 @@ MODULE = extension("snd.dll:play", name="_m")
 EXTENSION: dict[str, bytes | str] = {"pkg/_m.cp311-win_amd64.pyd": MODULE}
 
 
-def repaired(tmp_path: Path, files: dict[str, bytes | str], **options: object) -> Repaired:
+def with_sound(tmp_path: Path, files: dict[str, bytes | str], **options: Any) -> Repaired:
     """The repair of a package with a root that has snd.dll, and low.dll that it imports."""
-    root = tmp_path / "root"
-    root.mkdir(exist_ok=True)
-    (root / "snd.dll").write_bytes(SND)
-    (root / "low.dll").write_bytes(forge_dll("low.dll", exports=["f"]))
-    wheel = build_wheel(tmp_path / "dist", files=files, requires=("cffi",))
-    scanning = ScanOptions(roots=RootOptions(roots=(root,), discover=False), jobs=1)
-    return repair_wheel(wheel, RepairOptions(scan=scanning, wheel_dir=tmp_path / "out", **options))  # type: ignore[arg-type]
-
-
-def added(result: Repaired) -> list[str]:
-    return [addition.target for addition in result.plan.additions]
+    root = lay(tmp_path / "root", {"snd.dll": SND, "low.dll": forge_dll("low.dll", exports=["f"])})
+    return repaired(build_wheel(tmp_path / "dist", files=files, requires=("cffi",)), root, **options)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +61,7 @@ def added(result: Repaired) -> list[str]:
 )
 def test_the_place_is_the_one_of_the_load(tmp_path, files, place):
     """tcod, pylsl and PyOpenAL: repair stopped at the finding about their code, or put the DLL beside the module."""
-    result = repaired(tmp_path, files)
+    result = with_sound(tmp_path, files)
     assert added(result) == [f"{place}/low.dll", f"{place}/snd.dll"]
     assert result.output is not None
     assert scan(result.output).verdict is Verdict.OK
@@ -84,11 +76,11 @@ def test_a_namesake_elsewhere_in_the_wheel_does_not_answer_the_load(tmp_path):
     wheel = build_wheel(tmp_path, files={**wrong, **EXTENSION}, requires=("cffi",))
     report = scan(wheel)
     assert [finding.code for finding in report.findings if finding.severity.name == "ERROR"] == ["WF314"]
-    result = repaired(tmp_path, {**wrong, **EXTENSION})
+    result = with_sound(tmp_path, {**wrong, **EXTENSION})
     assert "pkg/x64/snd.dll" in added(result)
     assert result.output is not None
     assert scan(result.output).verdict is Verdict.OK
-    cleaned = repaired(tmp_path, {**wrong, **EXTENSION}, clean=True)
+    cleaned = with_sound(tmp_path, {**wrong, **EXTENSION}, clean=True)
     assert added(cleaned) == added(result)
 
 
@@ -99,23 +91,23 @@ def test_a_runtime_that_code_loads_by_its_path_is_the_package_s_own(tmp_path):
     root = tmp_path / "root"
     root.mkdir()
     (root / "msvcr120.dll").write_bytes(forge_dll("msvcr120.dll", exports=["malloc"]))
-    result = repaired(tmp_path, {"pkg/__init__.py": code, "pkg/glfw3.dll": own})
+    result = with_sound(tmp_path, {"pkg/__init__.py": code, "pkg/glfw3.dll": own})
     assert added(result) == ["pkg/msvcr120.dll"]
     assert result.output is not None
     assert scan(result.output).verdict is Verdict.OK
 
 
 def test_an_included_dll_goes_where_code_looks_for_it(tmp_path):
-    result = repaired(tmp_path, {"pkg/__init__.py": SEARCHING}, include=("snd.dll",))
+    result = with_sound(tmp_path, {"pkg/__init__.py": SEARCHING}, include=("snd.dll",))
     assert added(result) == ["pkg/lib/low.dll", "pkg/lib/snd.dll"]
 
 
 def test_an_included_dll_never_goes_into_the_root_of_the_wheel(tmp_path):
     files = {"pkg/__init__.py": "", "_m.cp311-win_amd64.pyd": forge_dll("_m.pyd")}
     with pytest.raises(UsageError, match=r"--include snd\.dll") as caught:
-        repaired(tmp_path, files, include=("snd.dll",))
+        with_sound(tmp_path, files, include=("snd.dll",))
     assert "--dest" in caught.value.hint
-    result = repaired(tmp_path, files, include=("snd.dll",), dest="pkg/lib")
+    result = with_sound(tmp_path, files, include=("snd.dll",), dest="pkg/lib")
     assert added(result) == ["pkg/lib/low.dll", "pkg/lib/snd.dll"]
 
 
@@ -125,13 +117,11 @@ def test_a_dll_that_cannot_be_renamed_keeps_its_name(tmp_path, monkeypatch):
 
     monkeypatch.setattr(mangled, "run_delvewheel", fail)
     files = {"pkg/__init__.py": "", **EXTENSION}
-    result = repaired(tmp_path, files)
+    result = with_sound(tmp_path, files)
     assert added(result) == ["pkg/low.dll", "pkg/snd.dll"]
     assert result.plan.layout == "beside"
     (note,) = [note for note in result.plan.notes if "keep their names" in note]
     assert "no room for longer names" in note
-    assert result.output is not None
-    with zipfile.ZipFile(result.output) as archive:
-        assert "pkg/snd.dll" in archive.namelist()
+    assert "pkg/snd.dll" in contents(result)
     with pytest.raises(CannotRepair, match="could not rename"):
-        repaired(tmp_path, files, layout="libs")
+        with_sound(tmp_path, files, layout="libs")

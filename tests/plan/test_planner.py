@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from tests.roots.test_choice import with_code
+from tests.support.environments import lay
+from tests.support.repairs import added, contents, hermetic, kepler, repaired, snapshot, with_roots
 from tests.support.signing import Recipe, identity, signed, trust
 from tests.support.wheels import build_wheel, extension, needing
-from tools.example import kepler_cu117, write_roots, write_wheel
+from tools.example import kepler_cu117
 from tools.forge import forge_dll
-from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
-from wheelfix.base.values import replace
 from wheelfix.errors import CannotRepair
 from wheelfix.exam.scan import scan, scan_all
 from wheelfix.model import Finding, Machine, Verdict
@@ -24,10 +24,8 @@ from wheelfix.plan.lock import read_lock
 from wheelfix.plan.model import Repaired
 from wheelfix.plan.sbom import FILE_NAME
 from wheelfix.repairs.installed import repair_installed, undo
-from wheelfix.repairs.repair import repair, repair_wheel
 from wheelfix.report.canvas import TextStyle
 from wheelfix.report.repairs import render_plan
-from wheelfix.roots.index import open_index
 
 
 def module(**imports: list[str]) -> bytes:
@@ -37,28 +35,6 @@ def module(**imports: list[str]) -> bytes:
 
 def dll(name: str, *exports: str, imports: dict[str, list[str | int]] | None = None, **more: object) -> bytes:
     return forge_dll(f"{name}.dll", exports=list(exports), imports=imports or {}, **more)  # type: ignore[arg-type]
-
-
-def write(folder: Path, files: dict[str, bytes]) -> Path:
-    for name, data in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(data)
-    return folder
-
-
-def options(wheel: Path, *roots: Path, layout: str = "beside") -> RepairOptions:
-    scanning = ScanOptions(roots=RootOptions(roots=roots, discover=False), jobs=1)
-    return RepairOptions(wheel_dir=wheel.parent / "out", scan=scanning, layout=layout)
-
-
-def repair_with(wheel: Path, *roots: Path, layout: str = "beside") -> Repaired:
-    return repair_wheel(wheel, options(wheel, *roots, layout=layout))
-
-
-def contents(result: Repaired) -> dict[str, bytes]:
-    assert result.output is not None
-    with zipfile.ZipFile(result.output) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
 
 
 def test_a_dll_that_the_plan_added_a_round_earlier_is_added_again_from_its_root(tmp_path):
@@ -76,8 +52,8 @@ def test_a_dll_that_the_plan_added_a_round_earlier_is_added_again_from_its_root(
         "late.dll": dll("late", "x", imports={"later.dll": ["y"]}),
         "later.dll": dll("later", "y"),
     }
-    root = write(tmp_path / "root", beside)
-    result = repair_with(wheel, root)
+    root = lay(tmp_path / "root", beside)
+    result = repaired(wheel, root, layout="beside")
     made = contents(result)
     assert made["pkg/a/gmp.dll"] == made["pkg/b/gmp.dll"] == gmp
     assert {entry.source.kind for entry in result.plan.additions} == {"file"}
@@ -93,7 +69,7 @@ def test_a_copy_in_the_wheel_that_does_not_fit_is_not_copied(tmp_path):
         "pkg/old/omp.dll": dll("omp", "join"),
     }
     wheel = build_wheel(tmp_path, files=files)
-    assert contents(repair_with(wheel, write(tmp_path / "root", {"omp.dll": good})))["pkg/omp.dll"] == good
+    assert contents(repaired(wheel, lay(tmp_path / "root", {"omp.dll": good})))["pkg/omp.dll"] == good
 
 
 @pytest.mark.parametrize("layout", ["beside", "auto", "libs"])
@@ -105,9 +81,9 @@ def test_of_namesakes_the_one_is_taken_whose_own_imports_can_be_met(layout, tmp_
     }
     wheel = build_wheel(tmp_path, "tables", "1.0", files=files)
     right = dll("libblosc2", "pack", imports={"zstd-5f.dll": ["z"]})
-    one = write(tmp_path / "one", {"libblosc2.dll": dll("libblosc2", "pack", imports={"zstd.dll": ["z"]})})
-    two = write(tmp_path / "two", {"libblosc2.dll": right, "zstd-5f.dll": dll("zstd-5f", "z")})
-    result = repair_with(wheel, one, two, layout=layout)
+    one = lay(tmp_path / "one", {"libblosc2.dll": dll("libblosc2", "pack", imports={"zstd.dll": ["z"]})})
+    two = lay(tmp_path / "two", {"libblosc2.dll": right, "zstd-5f.dll": dll("zstd-5f", "z")})
+    result = repaired(wheel, one, two, layout=layout)
     assert contents(result)["tables/libblosc2.dll"].startswith(right[:64])
     assert scan(result.output or "").verdict is not Verdict.BROKEN
     (chosen,) = (entry for entry in result.plan.additions if entry.name == "libblosc2.dll")
@@ -123,8 +99,8 @@ def test_namesakes_go_to_those_who_need_them(tmp_path):
     }
     wheel = build_wheel(tmp_path, files=files)
     old, new = dll("zip", "inflate_old"), dll("zip", "inflate_new")
-    roots = write(tmp_path / "old", {"zip.dll": old}), write(tmp_path / "new", {"zip.dll": new})
-    plan = repair_wheel(wheel, options(wheel, *roots), dry_run=True).plan
+    roots = lay(tmp_path / "old", {"zip.dll": old}), lay(tmp_path / "new", {"zip.dll": new})
+    plan = repaired(wheel, *roots, dry_run=True).plan
     digests = {entry.target: entry.sha256 for entry in plan.additions}
     wanted = {"one/zip.dll": old, "two/zip.dll": new}
     assert digests == {name: hashlib.sha256(data).hexdigest() for name, data in wanted.items()}
@@ -135,7 +111,7 @@ def test_a_dll_that_is_installed_beside_python_gets_its_own_beside_it(tmp_path):
     needer = dll("runtime", "go", imports={"part.dll": ["x"]})
     files = {"pkg/__init__.py": "", "pkg-1.0.data/data/runtime.dll": needer}
     wheel = build_wheel(tmp_path, files=files)
-    made = contents(repair_with(wheel, write(tmp_path / "root", {"part.dll": dll("part", "x")})))
+    made = contents(repaired(wheel, lay(tmp_path / "root", {"part.dll": dll("part", "x")})))
     assert "pkg-1.0.data/data/part.dll" in made
 
 
@@ -150,7 +126,7 @@ def test_a_dll_for_one_of_several_backends_is_copied_to_it(tmp_path):
         "pkg/y/_m1.cp311-win_amd64.pyd": module(other=["y"]),
     }
     wheel = build_wheel(tmp_path, files=files)
-    made = contents(repair_with(wheel, write(tmp_path / "root", {"other.dll": dll("other", "y")})))
+    made = contents(repaired(wheel, lay(tmp_path / "root", {"other.dll": dll("other", "y")})))
     assert made["pkg/y/part.dll"] == part
 
 
@@ -165,7 +141,7 @@ def test_a_need_that_becomes_real_in_a_later_round_is_met(tmp_path):
         f"torch/{part}.dll": dll(part, "f"),
     }
     wheel = build_wheel(tmp_path, "torch", "1.0", files=files)
-    result = repair_wheel(wheel, replace(options(wheel), allow_missing=("cudnn*",)))
+    result = repaired(wheel, allow_missing=("cudnn*",))
     assert {addition.target for addition in result.plan.additions} == {"torch/lib/bar.dll", f"torch/lib/{part}.dll"}
 
 
@@ -179,8 +155,8 @@ def test_a_dll_goes_to_every_module_that_cannot_load_without_it(tmp_path):
         "pkg/y/__init__.py": "",
         "pkg/y/_b.cp311-win_amd64.pyd": module(bar=["f"]),
     }
-    root = write(tmp_path / "root", {"bar.dll": dll("bar", "f")})
-    result = repair_with(build_wheel(tmp_path, files=files), root)
+    root = lay(tmp_path / "root", {"bar.dll": dll("bar", "f")})
+    result = repaired(build_wheel(tmp_path, files=files), root, layout="beside")
     assert {addition.target for addition in result.plan.additions} == {"pkg/x/bar.dll", "pkg/y/bar.dll"}
 
 
@@ -191,20 +167,15 @@ SITE = "Lib/site-packages"
 CODES = ("WF312", "WF313", "WF610", "WF611", "WF612")
 
 
-def hermetic(*roots: Path) -> ScanOptions:
-    return ScanOptions(roots=RootOptions(roots=roots, discover=False), jobs=1)
-
-
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """The members of a torch wheel that has everything it needs."""
-    folder = tmp_path_factory.mktemp("sound")
-    roots = tuple(write_roots(STORY, folder / "roots").values())
-    options = RepairOptions(wheel_dir=folder / "out", drop_test_artifacts=True, sbom=False, scan=hermetic(*roots))
-    made = repair_wheel(write_wheel(STORY, folder / "dist"), options).output
-    assert made is not None
-    with zipfile.ZipFile(made) as archive:
-        return {name: archive.read(name) for name in archive.namelist() if not name.endswith("/RECORD")}
+    wheel, roots = kepler(tmp_path_factory.mktemp("sound"), STORY)
+    return without_record(repaired(wheel, *roots.values(), drop_test_artifacts=True, sbom=False))
+
+
+def without_record(made: Repaired) -> dict[str, bytes]:
+    return {name: data for name, data in contents(made).items() if not name.endswith("/RECORD")}
 
 
 def torch_wheel(folder: Path, files: dict[str, bytes]) -> Path:
@@ -217,15 +188,9 @@ def placed(path: Path) -> list[Finding]:
 
 def cleaned(wheel: Path, *roots: Path) -> tuple[dict[str, bytes], dict[str, str]]:
     """The members of the cleaned wheel, and what was dropped with the reason."""
-    options = RepairOptions(wheel_dir=wheel.parent / "out", clean=True, sbom=False, scan=hermetic(*roots))
-    result = repair_wheel(wheel, options)
-    assert result.output is not None
-    assert scan(result.output, hermetic()).verdict is Verdict.OK
-    with zipfile.ZipFile(result.output) as archive:
-        return (
-            {name: archive.read(name) for name in archive.namelist() if not name.endswith("/RECORD")},
-            {drop.path: drop.because for drop in result.plan.drops},
-        )
+    result = repaired(wheel, *roots, clean=True, sbom=False)
+    assert scan(result.output or "", hermetic()).verdict is Verdict.OK
+    return without_record(result), {drop.path: drop.because for drop in result.plan.drops}
 
 
 # ------------------------------------------------------------------------------------------------------------ wheels
@@ -271,14 +236,11 @@ def test_mkl_at_the_root_is_copied_from_members_that_exist(sound, tmp_path):
     mkl = [name for name in sound if name.startswith("torch/lib/mkl")]
     files = {name.rpartition("/")[2] if name in mkl else name: data for name, data in sound.items()}
     wheel = torch_wheel(tmp_path, files)
-    options = RepairOptions(wheel_dir=tmp_path / "out", sbom=False, scan=hermetic())
-    planned = repair_wheel(wheel, options, dry_run=True).plan
-    assert {addition.source.member for addition in planned.additions} <= set(files)
-    made = repair_wheel(wheel, options)
-    assert made.output is not None
-    assert [addition.target for addition in made.plan.additions] == [addition.target for addition in planned.additions]
-    with zipfile.ZipFile(made.output) as archive:
-        assert set(mkl) <= set(archive.namelist())
+    planned = repaired(wheel, sbom=False, dry_run=True)
+    assert {addition.source.member for addition in planned.plan.additions} <= set(files)
+    made = repaired(wheel, sbom=False)
+    assert added(made) == added(planned)
+    assert set(mkl) <= contents(made).keys()
 
 
 @pytest.mark.parametrize(("files", "found"), [({}, set()), ({"pkg/__init__.py": b""}, {"WF610"})], ids=["dlls", "code"])
@@ -290,7 +252,7 @@ def test_a_wheel_of_dlls_alone_is_made_for_others(files, found, tmp_path):
 
 def test_without_clean_nothing_is_removed(sound, tmp_path):
     wheel = torch_wheel(tmp_path, {**sound, PACKAGE: sound[LIB], "stray.dll": forge_dll("stray.dll")})
-    result = repair_wheel(wheel, RepairOptions(wheel_dir=tmp_path / "out", scan=hermetic()))
+    result = repaired(wheel)
     assert result.plan.drops == ()
     assert {finding.code for finding in placed(wheel)} == {"WF312", "WF610"}
 
@@ -310,9 +272,7 @@ def test_a_stray_dll_at_the_root_is_removed(sound, tmp_path):
 )
 def test_a_dll_that_cannot_be_used_is_replaced(wrong, sound, tmp_path):
     bad = forge_dll(OPENMP, **wrong)  # type: ignore[arg-type]
-    root = tmp_path / "root"
-    root.mkdir()
-    (root / OPENMP).write_bytes(sound[LIB])
+    root = lay(tmp_path / "root", {OPENMP: sound[LIB]})
     wheel = torch_wheel(tmp_path / "dist", {**sound, LIB: bad})
     assert scan(wheel, hermetic()).verdict is Verdict.BROKEN
     members, drops = cleaned(wheel, root)
@@ -359,19 +319,13 @@ def install(wheel: Path, prefix: Path, by_hand: dict[str, bytes]) -> Path:
     return prefix
 
 
-def snapshot(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
 def environment_findings(prefix: Path) -> dict[str, str]:
-    (report,) = scan_all([prefix], ScanOptions(packages=("torch",), roots=RootOptions(discover=False)))
+    (report,) = scan_all([prefix], hermetic(packages=("torch",)))
     return {f.code: f.message for f in report.findings if f.code in CODES}  # type: ignore[union-attr]
 
 
 def clean_environment(prefix: Path, *roots: Path) -> dict[str, str]:
-    options = RepairOptions(clean=True, scan=hermetic(*roots))
-    with open_index(options.scan.roots) as index:
-        result = repair_installed(prefix, "torch", options, index)
+    result = repair_installed(prefix, "torch", with_roots(*roots, clean=True))
     return {drop.path.replace("\\", "/").removeprefix(f"{prefix}/"): drop.because for drop in result.plan.drops}
 
 
@@ -390,9 +344,7 @@ def test_copies_put_into_an_environment_by_hand(sound, tmp_path):
 
 
 def test_a_dll_for_another_machine_is_replaced_in_an_environment(sound, tmp_path):
-    root = tmp_path / "root"
-    root.mkdir()
-    (root / OPENMP).write_bytes(sound[LIB])
+    root = lay(tmp_path / "root", {OPENMP: sound[LIB]})
     wheel = torch_wheel(tmp_path / "dist", sound)
     foreign = forge_dll(OPENMP, exports=["omp_get_max_threads"], machine=Machine.X86)
     prefix = install(wheel, tmp_path / "env", {f"{SITE}/{LIB}": foreign})
@@ -421,25 +373,14 @@ SELF_MADE = signed(PLAIN, Recipe(identity("NVIDIA Corporation")))
 PART = "cudnn_ops_infer64_8.dll"
 
 
-def wheel(folder: Path) -> Path:
-    return needing(folder, f"{NEEDED}:cudnnCreate")
-
-
 def root(folder: Path, **files: bytes) -> Path:
-    folder.mkdir(parents=True)
-    for name, data in files.items():
-        (folder / f"{name}.dll").write_bytes(data)
-    return folder
+    return lay(folder, {f"{name}.dll": data for name, data in files.items()})
 
 
-def repaired(tmp_path: Path, *roots: Path, gpu: str | None = None, **more: Any) -> Repaired:
-    known = RootOptions(roots=roots, discover=False, trusted_roots=trust(tmp_path))
-    scan = ScanOptions(roots=known, gpu=gpu, jobs=1)
-    options = RepairOptions(
-        wheel_dir=tmp_path / "out", companions="none", allow_missing=("cudnn_*",), scan=scan, **more
-    )
-    with open_index(scan.roots) as index:
-        return repair(wheel(tmp_path / "dist"), options, index)
+def with_cudnn(tmp_path: Path, *roots: Path, gpu: str | None = None, **more: Any) -> Repaired:
+    scan = hermetic(*roots, trusted_roots=trust(tmp_path), gpu=gpu)
+    wheel = needing(tmp_path / "dist", f"{NEEDED}:cudnnCreate")
+    return repaired(wheel, scan=scan, companions="none", allow_missing=("cudnn_*",), **more)
 
 
 @pytest.mark.parametrize(
@@ -464,17 +405,16 @@ def repaired(tmp_path: Path, *roots: Path, gpu: str | None = None, **more: Any) 
     ],
 )
 def test_plan_and_bill_of_materials_say_who_signed(tmp_path, data, signer, answer, warning):
-    result = repaired(tmp_path, root(tmp_path / "root", cudnn64_8=data))
+    result = with_cudnn(tmp_path, root(tmp_path / "root", cudnn64_8=data))
     (addition,) = result.plan.additions
     assert (addition.signer, addition.signature) == (signer, answer)
     assert any("signature" in note for note in result.plan.notes) is bool(warning)
     assert not warning or any(warning in note for note in result.plan.notes)
     shown = render_plan(Repaired(result.plan, "repaired"), TextStyle())
     assert f"signature {answer}\n" in shown
-    assert result.output is not None
-    with zipfile.ZipFile(result.output) as archive:
-        document = json.loads(archive.read(f"pkg-1.0.dist-info/sboms/{FILE_NAME}"))
-        assert archive.read(f"pkg/{NEEDED}") == data
+    made = contents(result)
+    document = json.loads(made[f"pkg-1.0.dist-info/sboms/{FILE_NAME}"])
+    assert made[f"pkg/{NEEDED}"] == data
     properties = {item["name"]: item["value"] for item in document["components"][0]["properties"]}
     assert properties["wheelfix:signature"] == signer
     assert properties["wheelfix:signature-answer"] == answer
@@ -482,7 +422,7 @@ def test_plan_and_bill_of_materials_say_who_signed(tmp_path, data, signer, answe
 
 def test_require_signed_takes_the_signed_one_of_two(tmp_path):
     first, second = root(tmp_path / "a", cudnn64_8=PLAIN), root(tmp_path / "b", cudnn64_8=SIGNED)
-    result = repaired(tmp_path, first, second, require_signed=True)
+    result = with_cudnn(tmp_path, first, second, require_signed=True)
     (addition,) = result.plan.additions
     assert addition.source.path == str(second / NEEDED)
     assert any("is not signed" in rejected.reason for rejected in addition.rejected)
@@ -492,13 +432,13 @@ def test_require_signed_looks_at_the_family_too(tmp_path):
     """The parts of cuDNN come along without being chosen; an unsigned one must not slip in behind a signed front."""
     place = root(tmp_path / "root", cudnn64_8=SIGNED, cudnn_ops_infer64_8=forge_dll(PART))
     with pytest.raises(CannotRepair):
-        repaired(tmp_path, place, require_signed=True)
+        with_cudnn(tmp_path, place, require_signed=True)
 
 
 def test_a_card_prefers_what_has_code_for_it(tmp_path):
     new = root(tmp_path / "new", cudnn64_8=PLAIN, cudnn_ops_infer64_8=with_code(PART, 50, 86))
     old = root(tmp_path / "old", cudnn64_8=PLAIN + bytes(8), cudnn_ops_infer64_8=with_code(PART, 35))
-    result = repaired(tmp_path, new, old, gpu="K40c")
+    result = with_cudnn(tmp_path, new, old, gpu="K40c")
     assert {addition.source.root for addition in result.plan.additions} == {str(old)}
     front = next(addition for addition in result.plan.additions if addition.name == NEEDED)
     assert front.rejected[0].reason.startswith(f"{PART} has no code for sm_35, only for sm_50, sm_86; take cuDNN 8.7.0")

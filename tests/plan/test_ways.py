@@ -7,12 +7,13 @@ import shutil
 import zipfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.oracle.wine import wine_options
-from tests.repairs.test_repair import check_record_independently
 from tests.support.nvidia import nvidia_dll, toolkit_files
+from tests.support.repairs import check_record_independently, contents, hermetic, repaired
 from tests.support.tiers import wheel
 from tests.support.torchlike import torch_files
 from tests.support.wheels import build_wheel, extension
@@ -48,18 +49,15 @@ def package(folder: Path, files: dict[str, bytes | str] | None = None, version: 
     return build_wheel(folder, "pkg", version, files=own, **more)  # type: ignore[arg-type]
 
 
-def repaired(wheel: Path, out: Path, via: str, *roots: Path, assume: tuple[str, ...] = ()) -> Repaired:
-    found = RootOptions(roots=roots, discover=False)
-    options = RepairOptions(wheel_dir=out, via=via, scan=ScanOptions(roots=found, jobs=1, assume=assume))
-    return repair_wheel(wheel, options)
+def via(way: str, wheel: Path, *roots: Path, **more: Any) -> Repaired:
+    return repaired(wheel, scan=hermetic(*roots, **more), via=way)
 
 
-def member(wheel: Path, name: str) -> str:
-    with zipfile.ZipFile(wheel) as archive:
-        return archive.read(name).decode()
+def member(made: Path | Repaired, name: str) -> str:
+    return contents(made)[name].decode()
 
 
-ALONE = ScanOptions(roots=RootOptions(discover=False), jobs=1, verify=True)
+ALONE = hermetic(verify=True)
 
 
 def check(made: Path, wheels: Path) -> None:
@@ -78,7 +76,7 @@ REQUIRED = ("intel-openmp>=2023.2.0,<2024", "nvidia-cuda-runtime-cu12>=12.1.105,
 
 def test_missing_dlls_become_requirements_and_are_loaded_from_there(tmp_path):
     wheels, wheel = vendors(tmp_path / "wheels"), package(tmp_path / "dist")
-    result = repaired(wheel, tmp_path / "out", "wheels", wheels)
+    result = via("wheels", wheel, wheels)
     made = result.output
     assert made is not None
     assert not result.plan.additions
@@ -90,15 +88,15 @@ def test_missing_dlls_become_requirements_and_are_loaded_from_there(tmp_path):
     assert code.index("_wheelfix_load_dlls()\ndel") < code.index("from pkg import _m")
     compile(code, "pkg/__init__.py", "exec")
     check(made, wheels)
-    again = repaired(made, tmp_path / "again", "wheels", wheels)
+    again = via("wheels", made, wheels)
     assert not again.plan.changes
 
 
 def test_copies_of_vendors_dlls_leave_the_wheel_and_its_bill_of_materials(tmp_path):
     wheels, wheel = vendors(tmp_path / "wheels"), package(tmp_path / "dist")
-    holding = repaired(wheel, tmp_path / "vendored", "vendor", wheels).output
+    holding = via("vendor", wheel, wheels).output
     assert holding is not None
-    made = repaired(holding, tmp_path / "out", "wheels", wheels).output
+    made = via("wheels", holding, wheels).output
     assert made is not None
     with zipfile.ZipFile(made) as archive:
         assert not [name for name in archive.namelist() if name.endswith(".dll")]
@@ -108,9 +106,7 @@ def test_copies_of_vendors_dlls_leave_the_wheel_and_its_bill_of_materials(tmp_pa
 
 def test_what_differs_from_the_vendors_file_stays(tmp_path):
     own = nvidia_dll(CUDART, "12.1.105", ["f", "patched"])
-    result = repaired(
-        package(tmp_path / "dist", {f"pkg/{CUDART}": own}), tmp_path / "out", "wheels", vendors(tmp_path / "wheels")
-    )
+    result = via("wheels", package(tmp_path / "dist", {f"pkg/{CUDART}": own}), vendors(tmp_path / "wheels"))
     assert [one.requirement for one in result.plan.supplied] == [REQUIRED[0]]
     assert not result.plan.drops
 
@@ -122,7 +118,7 @@ def test_torch_finds_them_too_and_only_those_of_its_release_of_cuda(tmp_path):
     new = {"nvidia/cuda_runtime/bin/cudart64_110.dll": nvidia_dll("cudart64_110.dll", "11.8.89")}
     build_wheel(wheels, "nvidia-cuda-runtime-cu11", "11.8.89", tag, new)
     wheel = build_wheel(tmp_path / "dist", "torch", "2.0.1+cu117", files=torch_files(("cudart64_110.dll",)))
-    result = repaired(wheel, tmp_path / "out", "wheels", wheels)
+    result = via("wheels", wheel, wheels)
     assert [one.requirement for one in result.plan.supplied] == ["nvidia-cuda-runtime-cu11>=11.7.99,<11.8.89"]
     assert result.plan.patched == ("torch/__init__.py",)
     (together,) = scan_set([result.output], replace(ALONE, beside=(wheels,)), None, None)  # type: ignore[list-item]
@@ -138,7 +134,7 @@ def test_code_that_looks_there_by_itself_is_left_alone(tmp_path):
         "from pkg import _m\n"
     )
     wheels = vendors(tmp_path / "wheels")
-    made = repaired(package(tmp_path / "dist", {"pkg/__init__.py": adds}), tmp_path / "out", "wheels", wheels).output
+    made = via("wheels", package(tmp_path / "dist", {"pkg/__init__.py": adds}), wheels).output
     assert made is not None
     assert member(made, "pkg/__init__.py") == adds
     check(made, wheels)
@@ -147,7 +143,7 @@ def test_code_that_looks_there_by_itself_is_left_alone(tmp_path):
 @pytest.mark.parametrize("known", ["nvidia-cuda-runtime-cu12", "intel-openmp"])
 def test_a_requirement_alone_does_not_make_windows_look_there(tmp_path, known):
     wheels, wheel = vendors(tmp_path / "wheels"), package(tmp_path / "dist", requires=[known])
-    result = repaired(wheel, tmp_path / "out", "wheels", wheels)
+    result = via("wheels", wheel, wheels)
     assert result.output is not None
     assert {OPENMP, CUDART} == {name for one in result.plan.supplied for name in one.names}
     check(result.output, wheels)
@@ -192,19 +188,19 @@ def test_a_toolkits_file_does_not_stand_for_a_wheel(tmp_path):
         (cuda / name).parent.mkdir(parents=True, exist_ok=True)
         (cuda / name).write_bytes(data)
     with pytest.raises(CannotRepair, match="--via wheels takes it from a wheel of its vendor"):
-        repaired(package(tmp_path / "dist"), tmp_path / "out", "wheels", cuda)
+        via("wheels", package(tmp_path / "dist"), cuda)
 
 
 def test_wheels_that_cannot_be_installed_together(tmp_path):
     wheel = package(tmp_path / "dist", requires=["intel-openmp>=2024"])
     with pytest.raises(CannotRepair, match="requires intel-openmp>=2024"):
-        repaired(wheel, tmp_path / "out", "wheels", vendors(tmp_path / "wheels"))
+        via("wheels", wheel, vendors(tmp_path / "wheels"))
 
 
 def test_a_vendors_wheel_is_not_a_copy_of_itself(tmp_path):
     wheels = vendors(tmp_path / "wheels")
     own = next(wheels.glob("nvidia*.whl"))
-    assert not repaired(own, tmp_path / "out", "wheels", wheels).plan.changes
+    assert not via("wheels", own, wheels).plan.changes
 
 
 def test_what_is_vendored_all_the_same_finds_them_too(tmp_path):
@@ -214,7 +210,7 @@ def test_what_is_vendored_all_the_same_finds_them_too(tmp_path):
     root.mkdir()
     (root / "flux.dll").write_bytes(forge_dll("flux.dll", imports={CUDART: ["f"], OPENMP: ["f"]}, exports=["solve"]))
     wheels, wheel = vendors(tmp_path / "wheels"), package(tmp_path / "dist", {"pkg/_m.cp311-win_amd64.pyd": module})
-    result = repaired(wheel, tmp_path / "out", "wheels", root, wheels)
+    result = via("wheels", wheel, root, wheels)
     assert [one.name for one in result.plan.additions] == ["flux.dll"]
     assert result.output is not None
     check(result.output, wheels)
@@ -223,7 +219,7 @@ def test_what_is_vendored_all_the_same_finds_them_too(tmp_path):
 def test_a_module_before_which_no_code_runs(tmp_path):
     wheel = build_wheel(tmp_path / "dist", "bare", "1.0", files={"bare.cp311-win_amd64.pyd": MODULE})
     with pytest.raises(CannotRepair, match="no Python code of the wheel runs before it is loaded"):
-        repaired(wheel, tmp_path / "out", "wheels", vendors(tmp_path / "wheels"))
+        via("wheels", wheel, vendors(tmp_path / "wheels"))
 
 
 @pytest.mark.parametrize(
@@ -287,17 +283,17 @@ def test_a_file_without_a_place_for_the_code(code, why):
 
 def test_an_installed_toolkit_serves_what_looks_for_it(tmp_path):
     wheel = build_wheel(tmp_path / "dist", "torch", "2.0.1+cu117", files=torch_files(("cudart64_110.dll",)))
-    result = repaired(wheel, tmp_path / "out", "toolkit")
+    result = via("toolkit", wheel)
     assert not result.plan.changes
     assert "its users need CUDA 11.7, installed by NVIDIA's installer" in result.plan.notes
     adds = 'import os\nos.add_dll_directory(os.path.join(os.environ["CUDA_PATH"], "bin"))\nfrom pkg import _m\n'
     module = extension(CUDART, name="_m")
     code = package(tmp_path / "code", {"pkg/__init__.py": adds, "pkg/_m.cp311-win_amd64.pyd": module})
     with pytest.raises(UsageError, match="does not say for which CUDA"):
-        repaired(code, tmp_path / "out", "toolkit")
-    assert not repaired(code, tmp_path / "out", "toolkit", assume=("cuda=12.1",)).plan.changes
+        via("toolkit", code)
+    assert not via("toolkit", code, assume=("cuda=12.1",)).plan.changes
     with pytest.raises(CannotRepair, match="does not add the toolkit's folder"):
-        repaired(package(tmp_path / "plain"), tmp_path / "out", "toolkit")
+        via("toolkit", package(tmp_path / "plain"))
 
 
 def test_wheels_are_no_way_to_a_cuda_that_the_index_does_not_have(tmp_path):
@@ -343,7 +339,7 @@ def made_with_real_wheels(tmp_path: Path) -> tuple[Path, Path, Path]:
     wheels.mkdir()
     for name in REAL:
         shutil.copy(wheel(name), wheels)
-    made = repaired(built, tmp_path / "out", "wheels", wheels).output
+    made = via("wheels", built, wheels).output
     assert made is not None
     return built, made, wheels
 

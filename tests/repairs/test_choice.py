@@ -11,6 +11,7 @@ import pytest
 from tests.roots.trees import dll, grow
 from tests.support.environments import install
 from tests.support.nvidia import CUPTI, nvidia_dll, toolkit_files
+from tests.support.repairs import hermetic, repaired, with_roots
 from tests.support.torchlike import CU117, torch_wheel
 from tests.support.wheels import ALONE, build_wheel, folder_of, needing
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
@@ -21,8 +22,7 @@ from wheelfix.exam.scan import scan
 from wheelfix.model import Machine
 from wheelfix.plan.model import Plan
 from wheelfix.repairs.installed import repair_installed
-from wheelfix.repairs.repair import repair, repair_wheel
-from wheelfix.roots.index import open_index
+from wheelfix.repairs.repair import repair_wheel
 
 PARTS = ("ops_infer", "ops_train", "cnn_infer", "cnn_train", "adv_infer", "adv_train")
 CUDNN = {
@@ -33,15 +33,9 @@ CUDNN = {
 
 def plan_of(wheel: Path, *roots: Path, assume: tuple[str, ...] = (), discover: bool = False, **more: Any) -> Plan:
     """What a repair would do."""
-    found = RootOptions(roots=roots, discover=discover)
-    options = RepairOptions(scan=ScanOptions(roots=found, jobs=1, assume=assume), **more)
-    with open_index(found) as index:
-        return repair(wheel, options, index, dry_run=True).plan
-
-
-def from_root(root: Path, **more: Any) -> RepairOptions:
-    """A repair with what is in one folder, and nothing of this machine."""
-    return RepairOptions(scan=ScanOptions(roots=RootOptions(roots=(root,), discover=False), jobs=1), **more)
+    scan = hermetic(*roots, assume=assume)
+    scan = replace(scan, roots=replace(scan.roots, discover=discover))
+    return repaired(wheel, scan=scan, dry_run=True, **more).plan
 
 
 def sources(plan: Plan) -> dict[str, str]:
@@ -62,7 +56,7 @@ def test_what_may_be_missing_does_not_make_half_of_cuda(tmp_path, imports, left_
     if left_out:
         (toolkit / "bin" / left_out).unlink()
     wheel = torch_wheel(tmp_path, imports)
-    options = from_root(toolkit, wheel_dir=tmp_path / "out", allow_missing=allowed)
+    options = with_roots(toolkit, wheel_dir=tmp_path / "out", allow_missing=allowed)
     with pytest.raises(CannotRepair, match="WF403") as caught:
         repair_wheel(wheel, options)
     assert caught.value.hint == (
@@ -139,7 +133,7 @@ def test_cudnn_copied_into_a_toolkit_has_its_own_version(tmp_path):
     toolkit = grow(tmp_path / "v11.7", {**toolkit_files("11.7"), **CUDNN})
     (toolkit / "bin/zlibwapi.dll").write_bytes(dll("zlibwapi.dll", "f"))
     wheel = torch_wheel(tmp_path, ["cudnn64_8.dll"])
-    report = scan(wheel, from_root(toolkit).scan)
+    report = scan(wheel, with_roots(toolkit).scan)
     (front,) = [item for item in report.missing if item.name == "cudnn64_8.dll"]
     assert front.candidates[0].version == "8.9.5.29"
     assert front.candidates[0].reason.startswith("cuDNN in CUDA 11.7")
@@ -165,12 +159,9 @@ def test_an_installed_torch_finds_the_toolkit_that_its_own_code_searches(tmp_pat
     prefix = install(wheel, tmp_path / "env")
     (prefix / "python.exe").write_bytes(b"MZ")
     options = RepairOptions(scan=ScanOptions(roots=RootOptions(roots=(toolkit_here,)), jobs=1))
-    with open_index(options.scan.roots) as index:
-        plan = repair_installed(prefix, "torch", options, index, dry_run=True).plan
+    plan = repair_installed(prefix, "torch", options, dry_run=True).plan
     assert [addition.name for addition in plan.additions] == [CUPTI["11.7"]]
-    alone = from_root(toolkit_here)
-    with open_index(alone.scan.roots) as index:
-        plan = repair_installed(prefix, "torch", alone, index, dry_run=True).plan
+    plan = repair_installed(prefix, "torch", with_roots(toolkit_here), dry_run=True).plan
     assert len(plan.additions) > 10
 
 
@@ -215,7 +206,7 @@ def test_a_repair_that_fails_says_why_each_file_was_not_taken(tmp_path):
         {"mkl_rt.2.dll": dll("mkl_rt.2.dll", "other"), "uv.dll": dll("uv.dll", "f", machine=Machine.X86)},
     )
     with pytest.raises(CannotRepair) as caught:
-        repair_wheel(wheel, from_root(root, wheel_dir=tmp_path / "out"))
+        repaired(wheel, root)
     text = str(caught.value.because)
     assert "it does not export mkl_blas_cgemm3m_batch_strided" in text
     assert "for x86, not for amd64" in text
@@ -225,7 +216,7 @@ def test_a_repair_that_fails_says_why_each_file_was_not_taken(tmp_path):
 def test_a_refused_file_is_taken_with_include_and_the_hint_says_so(tmp_path):
     wheel, root = needing(tmp_path, "libomp140.x86_64.dll"), folder_of(tmp_path / "dlls", "libomp140.x86_64.dll")
     with pytest.raises(CannotRepair) as caught:
-        repair_wheel(wheel, from_root(root, wheel_dir=tmp_path / "out"))
+        repaired(wheel, root)
     assert caught.value.hint.startswith("--include libomp140.x86_64.dll adds what was refused")
     plan = plan_of(wheel, root, include=("libomp140.x86_64.dll",))
     assert [addition.name for addition in plan.additions] == ["libomp140.x86_64.dll"]

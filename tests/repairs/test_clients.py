@@ -11,81 +11,58 @@ from typing import Any
 import pytest
 
 from tests.support.clients import check_with_clients
+from tests.support.environments import lay
+from tests.support.repairs import contents, hermetic, kepler, repaired
 from tests.support.tiers import program
 from tests.support.wheels import ALONE, build_wheel, extension
-from tools.example import kepler_cu117, write_roots, write_wheel
 from tools.forge import forge_dll
-from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.exam.scan import scan
 from wheelfix.model import Severity
-from wheelfix.repairs.repair import repair_wheel
 
 pytestmark = pytest.mark.slow
 LACKS = ("cupti64_2022.2.1.dll", "libiomp5md.dll", "mkl_intel_thread.2.dll")
 
 
-def options(folder: Path, *roots: Path, **more: Any) -> RepairOptions:
-    found = RootOptions(roots=tuple(roots), discover=False)
-    return RepairOptions(wheel_dir=folder / "out", scan=ScanOptions(roots=found, jobs=2), **more)
-
-
-def repaired(path: Path, folder: Path, *roots: Path, **more: Any) -> Path:
+def checked(path: Path, folder: Path, *roots: Path, **more: Any) -> Path:
     """Repair a wheel, and let everybody read what comes out."""
-    result = repair_wheel(path, options(folder, *roots, **more))
+    result = repaired(path, *roots, **more)
     assert result.outcome == "repaired"
     assert result.output is not None
     check_with_clients(result.output, folder / "clients")
-    report = scan(result.output, ScanOptions(roots=RootOptions(discover=False), verify=True))
+    report = scan(result.output, hermetic(verify=True))
     assert not [finding for finding in report.findings if finding.severity is Severity.ERROR]
     return result.output
-
-
-def torch_wheel(folder: Path) -> tuple[Path, list[Path]]:
-    """The Kepler build, and roots that have what it lacks."""
-    story = kepler_cu117()
-    return write_wheel(story, folder / "dist"), list(write_roots(story, folder / "roots").values())
-
-
-def names(path: Path) -> list[str]:
-    with zipfile.ZipFile(path) as archive:
-        return archive.namelist()
 
 
 # ------------------------------------------------------------------------------------------------ what repair writes
 
 
-def test_vendored(tmp_path):
-    wheel, roots = torch_wheel(tmp_path)
-    made = repaired(wheel, tmp_path, *roots)
-    assert {f"torch/lib/{name}" for name in LACKS} <= set(names(made))
-
-
-def test_dropped(tmp_path):
-    wheel, roots = torch_wheel(tmp_path)
-    made = repaired(wheel, tmp_path, *roots, drop_test_artifacts=True)
-    assert "torch/lib/aoti_custom_ops.dll" not in names(made)
-
-
-def test_with_a_build_tag(tmp_path):
-    wheel, roots = torch_wheel(tmp_path)
-    made = repaired(wheel, tmp_path, *roots, build_tag="1repaired")
-    assert made.name == "torch-2.7.1+cu117-1repaired-cp311-cp311-win_amd64.whl"
-
-
-def test_stored_and_without_a_bill_of_materials(tmp_path):
-    wheel, roots = torch_wheel(tmp_path)
-    made = repaired(wheel, tmp_path, *roots, compression="store", sbom=False)
-    assert not [name for name in names(made) if "/sboms/" in name]
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param({}, id="vendored"),
+        pytest.param({"drop_test_artifacts": True}, id="dropped"),
+        pytest.param({"build_tag": "1repaired"}, id="build tag"),
+        pytest.param({"compression": "store", "sbom": False}, id="stored, without a bill of materials"),
+    ],
+)
+def test_vendored(tmp_path, how):
+    wheel, roots = kepler(tmp_path)
+    made = checked(wheel, tmp_path, *roots.values(), **how)
+    names = contents(made).keys()
+    assert {f"torch/lib/{name}" for name in LACKS} <= names
+    assert ("torch/lib/aoti_custom_ops.dll" in names) is ("drop_test_artifacts" not in how)
+    assert ("1repaired" in made.name) is ("build_tag" in how)
+    assert any("/sboms/" in name for name in names) is how.get("sbom", True)
 
 
 def test_renamed_into_libs(tmp_path):
     module = extension("odd.dll", "python311.dll:Py_IncRef")
     files = {"pkg/__init__.py": b"from . import _x\n", "pkg/_x.cp311-win_amd64.pyd": module}
     wheel = build_wheel(tmp_path / "dist", files=files)
-    (tmp_path / "root").mkdir()
-    (tmp_path / "root" / "odd.dll").write_bytes(forge_dll("odd.dll", exports=["f"], size=8192))
-    made = repaired(wheel, tmp_path, tmp_path / "root")
-    assert [name for name in names(made) if name.startswith("pkg.libs/odd-")]
+    lay(tmp_path / "root", {"odd.dll": forge_dll("odd.dll", exports=["f"], size=8192)})
+    made = checked(wheel, tmp_path, tmp_path / "root")
+    assert [name for name in contents(made) if name.startswith("pkg.libs/odd-")]
 
 
 def test_into_the_data_scheme_nothing_is_lost(tmp_path):
@@ -97,10 +74,9 @@ def test_into_the_data_scheme_nothing_is_lost(tmp_path):
         "pkg/__init__.py": b"ctypes.CDLL(os.path.join(sys.prefix, 'Library', 'bin', 'tool.dll'))\n",
     }
     wheel = build_wheel(tmp_path / "dist", "pkg", "1.0", "py3-none-win_amd64", files)
-    (tmp_path / "root").mkdir()
-    (tmp_path / "root" / "odd.dll").write_bytes(forge_dll("odd.dll", exports=["f"], size=8192))
-    made = repaired(wheel, tmp_path, tmp_path / "root")
-    assert "pkg-1.0.data/data/Library/bin/odd.dll" in names(made)
+    lay(tmp_path / "root", {"odd.dll": forge_dll("odd.dll", exports=["f"], size=8192)})
+    made = checked(wheel, tmp_path, tmp_path / "root")
+    assert "pkg-1.0.data/data/Library/bin/odd.dll" in contents(made)
 
 
 # ------------------------------------------------------------------- what people do: unpack, paste DLLs, zip again
@@ -108,11 +84,11 @@ def test_into_the_data_scheme_nothing_is_lost(tmp_path):
 
 def unpack_and_paste(folder: Path) -> tuple[Path, str]:
     """The manual way: everything unpacked, the missing DLLs pasted into torch/lib; RECORD knows nothing of them."""
-    wheel, roots = torch_wheel(folder)
+    wheel, roots = kepler(folder)
     place = folder / "unpacked" / "torch-2.7.1+cu117"
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(place)
-    for root in roots:
+    for root in roots.values():
         for dll in root.rglob("*.dll"):
             if dll.name in LACKS or dll.name.startswith(("mkl_", "nvperf")):
                 shutil.copyfile(dll, place / "torch" / "lib" / dll.name)
@@ -181,7 +157,7 @@ def test_repacked_by_hand(repack, codes, tmp_path):
     assert codes <= {finding.code for finding in scan(wheel, ALONE).findings}
     with pytest.raises((AssertionError, ValueError)):
         check_with_clients(wheel, tmp_path / "before", only=("installer",))
-    made = repaired(wheel, tmp_path)
+    made = checked(wheel, tmp_path)
     members = [info for info in zipfile.ZipFile(made).infolist() if not info.is_dir()]
     assert {info.filename for info in members} == {
         path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file()

@@ -6,15 +6,14 @@ import base64
 import hashlib
 import json
 import os
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tools.example import kepler_cu117, write_roots, write_wheel
+from tests.support.environments import install, lay
+from tests.support.repairs import hermetic, kepler, snapshot, with_roots
 from wheelfix.archive.record import Record
-from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.base.values import as_tree
 from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
 from wheelfix.exam.scan import scan_all
@@ -36,45 +35,32 @@ from wheelfix.repairs.installed import (
 )
 from wheelfix.report.canvas import TextStyle
 from wheelfix.report.repairs import render_plan
-from wheelfix.roots.index import open_index
 
 INFO = "Lib/site-packages/torch-2.7.1+cu117.dist-info"
 
 
 @pytest.fixture
 def prefix(tmp_path):
-    """A Windows-like environment with the Kepler wheel unpacked into it."""
-    wheel = write_wheel(kepler_cu117(), tmp_path / "dist")
-    prefix = tmp_path / "env with ümlaut"
-    site = prefix / "Lib" / "site-packages"
-    site.mkdir(parents=True)
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(site)
-    (prefix / "python.exe").write_bytes(b"MZ")
-    return prefix
+    """A Windows-like environment with the Kepler wheel unpacked into it, and roots with what is missing from it."""
+    wheel, _ = kepler(tmp_path)
+    return lay(install(wheel, tmp_path / "env with ümlaut"), {"python.exe": b"MZ"})
 
 
-def snapshot(folder):
-    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def roots_of(tmp_path):
-    return RootOptions(roots=tuple(write_roots(kepler_cu117(), tmp_path / "roots").values()), discover=False)
+def repair(prefix: Path, **more: Any) -> Repaired:
+    roots = (prefix.parent / "roots" / name for name in ("CUDA/v11.7", "oneAPI"))
+    return repair_installed(prefix, "torch", with_roots(*roots), **more)
 
 
 def scan_environment(prefix):
-    options = ScanOptions(roots=RootOptions(discover=False), packages=("torch",))
-    (report,) = scan_all([prefix], options)
+    (report,) = scan_all([prefix], hermetic(packages=("torch",)))
     assert isinstance(report, ScanReport)
     return report
 
 
-def test_an_installed_package_is_made_whole_and_undone(prefix, tmp_path):
+def test_an_installed_package_is_made_whole_and_undone(prefix):
     before = snapshot(prefix)
     assert scan_environment(prefix).verdict is Verdict.BROKEN
-    roots = roots_of(tmp_path)
-    with open_index(roots) as index:
-        result = repair_installed(prefix, "torch", RepairOptions(scan=ScanOptions(roots=roots)), index)
+    result = repair(prefix)
     assert result.outcome == "repaired"
     assert (prefix / "Lib/site-packages/torch/lib/cupti64_2022.2.1.dll").is_file()
     report = scan_environment(prefix)
@@ -91,20 +77,15 @@ def test_an_installed_package_is_made_whole_and_undone(prefix, tmp_path):
     assert snapshot(prefix) == before
 
 
-def test_a_second_repair_asks_to_undo_the_first(prefix, tmp_path):
-    roots = roots_of(tmp_path)
-    options = RepairOptions(scan=ScanOptions(roots=roots))
-    with open_index(roots) as index:
-        repair_installed(prefix, "torch", options, index)
-        with pytest.raises(CannotRepair, match="repaired before"):
-            repair_installed(prefix, "torch", options, index)
+def test_a_second_repair_asks_to_undo_the_first(prefix):
+    repair(prefix)
+    with pytest.raises(CannotRepair, match="repaired before"):
+        repair(prefix)
 
 
-def test_a_dry_run_touches_nothing(prefix, tmp_path):
+def test_a_dry_run_touches_nothing(prefix):
     before = snapshot(prefix)
-    roots = roots_of(tmp_path)
-    with open_index(roots) as index:
-        result = repair_installed(prefix, "torch", RepairOptions(scan=ScanOptions(roots=roots)), index, dry_run=True)
+    result = repair(prefix, dry_run=True)
     assert result.outcome == "planned"
     assert result.added
     assert snapshot(prefix) == before
@@ -112,10 +93,8 @@ def test_a_dry_run_touches_nothing(prefix, tmp_path):
     assert reported.endswith("Without --dry-run the installed package is changed as shown.")
 
 
-def test_undo_leaves_files_alone_that_were_changed_since(prefix, tmp_path):
-    roots = roots_of(tmp_path)
-    with open_index(roots) as index:
-        repair_installed(prefix, "torch", RepairOptions(scan=ScanOptions(roots=roots)), index)
+def test_undo_leaves_files_alone_that_were_changed_since(prefix):
+    repair(prefix)
     changed = prefix / "Lib/site-packages/torch/lib/libiomp5md.dll"
     changed.write_bytes(b"mine")
     assert undo(prefix, "torch").kept == (str(changed),)
@@ -127,7 +106,7 @@ def test_nothing_to_undo_is_said(prefix):
         undo(prefix, "torch")
 
 
-def test_a_journal_that_a_wheel_has_installed_means_nothing(prefix, tmp_path):
+def test_a_journal_that_a_wheel_has_installed_means_nothing(prefix):
     """A repair was refused because of it, with the advice to undo, which removed python.exe."""
     stranger = prefix / "Lib/site-packages/other/o.dll"
     stranger.parent.mkdir()
@@ -140,35 +119,27 @@ def test_a_journal_that_a_wheel_has_installed_means_nothing(prefix, tmp_path):
     with pytest.raises(InputError, match="nothing to undo"):
         undo(prefix, "torch")
     assert snapshot(prefix) == before
-    roots = roots_of(tmp_path)
-    with open_index(roots) as index:
-        assert (
-            repair_installed(prefix, "torch", RepairOptions(scan=ScanOptions(roots=roots)), index).outcome == "repaired"
-        )
+    assert repair(prefix).outcome == "repaired"
     undo(prefix, "torch")
     assert snapshot(prefix) == before
 
 
-def test_a_package_that_was_installed_again_is_repaired_again(prefix, tmp_path):
+def test_a_package_that_was_installed_again_is_repaired_again(prefix):
     """The journal of the first repair is no reason to refuse the second one."""
-    roots = roots_of(tmp_path)
-    options = RepairOptions(scan=ScanOptions(roots=roots))
     record = (prefix / INFO / "RECORD").read_bytes()
-    with open_index(roots) as index:
-        result = repair_installed(prefix, "torch", options, index)
-        for path in result.added:
-            Path(path).unlink()
-        (prefix / INFO / "RECORD").write_bytes(record + b"torch/new.py,,\n")
-        (prefix / "Lib/site-packages/torch/new.py").write_bytes(b"")
-        with pytest.raises(InputError, match="installed again"):
-            undo(prefix, "torch")
-        assert repair_installed(prefix, "torch", options, index).outcome == "repaired"
+    for path in repair(prefix).added:
+        Path(path).unlink()
+    (prefix / INFO / "RECORD").write_bytes(record + b"torch/new.py,,\n")
+    (prefix / "Lib/site-packages/torch/new.py").write_bytes(b"")
+    with pytest.raises(InputError, match="installed again"):
+        undo(prefix, "torch")
+    assert repair(prefix).outcome == "repaired"
     undo(prefix, "torch")
 
 
-def test_a_package_that_is_not_there_is_named(prefix, tmp_path):
-    with open_index(roots_of(tmp_path)) as index, pytest.raises(InputError, match="numpy is not installed"):
-        repair_installed(prefix, "numpy", RepairOptions(), index)
+def test_a_package_that_is_not_there_is_named(prefix):
+    with pytest.raises(InputError, match="numpy is not installed"):
+        repair_installed(prefix, "numpy", with_roots())
 
 
 HASH = hashlib.sha256(b"new").hexdigest()
@@ -195,11 +166,6 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JournalPlace:
         site / "pkg-1.0.dist-info",
         frozenset({fold(f"{SITE}/{name}") for name in ("pkg/theirs.dll", "other/o.dll")}),
     )
-
-
-def snapshot_with_journal(place: JournalPlace) -> dict[str, bytes]:
-    top = place.prefix.parent
-    return {path.relative_to(top).as_posix(): path.read_bytes() for path in top.rglob("*") if path.is_file()}
 
 
 def write(place: JournalPlace, changes: dict[str, Any]) -> None:
@@ -258,10 +224,10 @@ CHANGES: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("changes", CHANGES.values(), ids=CHANGES)
 def test_a_hostile_journal_is_refused_and_nothing_is_touched(place, changes):
     write(place, changes)
-    before = snapshot_with_journal(place)
+    before = snapshot(place.prefix.parent)
     with pytest.raises(InputError, match="not a journal of wheelfix"):
         read_journal(place)
-    assert snapshot_with_journal(place) == before
+    assert snapshot(place.prefix.parent) == before
 
 
 @pytest.mark.parametrize(
@@ -308,7 +274,7 @@ def test_links_are_not_followed(place, tmp_path):
 
 
 def test_what_is_written_is_read_back_and_taken_back(place):
-    before = snapshot_with_journal(place)
+    before = snapshot(place.prefix.parent)
     old, new = place.info.parent / "pkg" / "old.dll", place.prefix / "Library" / "bin" / "new.dll"
     added = JournalFile(place.relative(new), HASH)
     dropped = JournalFile(place.relative(old), hashlib.sha256(b"old").hexdigest())
@@ -321,16 +287,16 @@ def test_what_is_written_is_read_back_and_taken_back(place):
     assert read_journal(place) == made
     undone = take_back(place, made)
     assert len(undone.removed) == len(undone.restored) == 1
-    assert snapshot_with_journal(place) == before
+    assert snapshot(place.prefix.parent) == before
 
 
 def test_a_file_that_poses_as_set_aside_is_not_put_back(place):
     old = place.info.parent / "pkg" / "old.dll"
     set_aside(old).write_bytes(b"from a wheel")
     write(place, {"dropped": [{"path": place.relative(old), "sha256": HASH}]})
-    before = snapshot_with_journal(place)
+    before = snapshot(place.prefix.parent)
     assert take_back(place, read_journal(place)).restored == ()
-    assert snapshot_with_journal(place) == {
+    assert snapshot(place.prefix.parent) == {
         name: data for name, data in before.items() if not name.startswith("state/")
     }
 
@@ -348,26 +314,26 @@ def test_a_package_that_was_installed_again_is_left_alone(place):
     write(place, added(f"{SITE}/pkg/new.dll"))
     (place.info.parent / "pkg" / "new.dll").write_bytes(b"new")
     (place.info / "RECORD").write_bytes(RECORD + b"pkg/more.py,,\n")
-    before = snapshot_with_journal(place)
+    before = snapshot(place.prefix.parent)
     with pytest.raises(InputError, match="was installed again since it was repaired"):
         take_back(place, read_journal(place))
-    assert snapshot_with_journal(place) == before
+    assert snapshot(place.prefix.parent) == before
     discard_stale(place)
     assert not place.journal.exists()
 
 
 def test_a_record_that_a_killed_run_has_not_finished_is_removed(place):
-    before = snapshot_with_journal(place)
+    before = snapshot(place.prefix.parent)
     made = journal(place)
     with journalled(place, made):
         (place.info / ".wheelfix-0123.tmp").write_bytes(b"half a RECORD")
     take_back(place, made)
-    assert snapshot_with_journal(place) == before
+    assert snapshot(place.prefix.parent) == before
 
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()], ids=["full", "ctrl-c"])
 def test_changes_that_fail_are_taken_back_at_once(place, error):
-    before = snapshot_with_journal(place)
+    before = snapshot(place.prefix.parent)
 
     def work() -> None:
         files = tuple(JournalFile(f"{SITE}/pkg/{name}.dll", HASH) for name in ("new", "never"))
@@ -377,7 +343,7 @@ def test_changes_that_fail_are_taken_back_at_once(place, error):
 
     with pytest.raises(type(error)):
         work()
-    assert snapshot_with_journal(place) == before
+    assert snapshot(place.prefix.parent) == before
 
 
 def test_a_journal_stays_when_taking_back_fails_too(place, monkeypatch):

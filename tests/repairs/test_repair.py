@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import csv
-import hashlib
-import io
 import json
 import shutil
 import zipfile
@@ -15,53 +11,20 @@ from pathlib import Path
 import pytest
 
 from tests.support.interrupts import watch_replacing
+from tests.support.repairs import check_record_independently, hermetic, kepler, repaired
 from tests.support.wheels import ALONE, build_wheel, extension, folder_of, needing
 from tools.example import kepler_cu114, kepler_cu117, write_roots, write_wheel
 from tools.forge import forge_dll
 from tools.take_one_out import write_without
 from wheelfix.base import workers
-from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
+from wheelfix.base.options import RepairOptions
 from wheelfix.cli.main import main
 from wheelfix.errors import CannotRepair, Exit, UsageError
 from wheelfix.exam.examination import FailedInput
 from wheelfix.exam.scan import scan
 from wheelfix.model import Verdict
 from wheelfix.plan.model import Repaired
-from wheelfix.repairs.repair import repair, repair_all, targets_differ
-from wheelfix.roots.index import open_index
-
-
-def options(tmp_path, *roots, **more):
-    found = RootOptions(roots=tuple(roots), discover=False)
-    return RepairOptions(wheel_dir=tmp_path / "out", scan=ScanOptions(roots=found, jobs=2), **more)
-
-
-def run(path, chosen, **more):
-    with open_index(chosen.scan.roots) as index:
-        return repair(path, chosen, index, **more)
-
-
-def check_record_independently(path: Path) -> None:
-    """RECORD against the bytes with nothing but the standard library."""
-    with zipfile.ZipFile(path) as archive:
-        assert archive.testzip() is None
-        names = archive.namelist()
-        assert len(names) == len(set(names))
-        record = next(name for name in names if name.endswith(".dist-info/RECORD"))
-        rows = {row[0]: row for row in csv.reader(io.StringIO(archive.read(record).decode()))}
-        assert set(rows) == {name for name in names if not name.endswith("/")}
-        assert names[-1] == record
-        for name, (_, digest, size) in rows.items():
-            if name != record:
-                data = archive.read(name)
-                value = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
-                assert (digest, size) == (f"sha256={value}", str(len(data)))
-
-
-def kepler(folder, story=None):
-    """A torch that lacks DLLs, and the roots that have them."""
-    story = story or kepler_cu117()
-    return write_wheel(story, folder / "dist"), write_roots(story, folder / "roots")
+from wheelfix.repairs.repair import repair_all, targets_differ
 
 
 @pytest.mark.parametrize("make", [kepler_cu117, kepler_cu114], ids=["cu117", "cu114"])
@@ -78,13 +41,13 @@ def test_a_kepler_build_is_broken_before_and_loads_after(make, tmp_path):
 
     original = wheel.read_bytes()
     roots = write_roots(story, tmp_path / "roots")
-    result = run(wheel, options(tmp_path, *roots.values()))
+    result = repaired(wheel, *roots.values())
     assert result.outcome == "repaired"
     assert wheel.read_bytes() == original
     assert {addition.name for addition in result.plan.additions} >= set(story.missing)
     assert all(addition.target.startswith("torch/lib/") for addition in result.plan.additions)
 
-    after = scan(result.output, ScanOptions(roots=RootOptions(discover=False), verify=True))
+    after = scan(result.output, hermetic(verify=True))
     assert after.first_failure is None
     assert not [finding for finding in after.findings if finding.severity.value == "error"]
     check_record_independently(result.output)
@@ -92,10 +55,10 @@ def test_a_kepler_build_is_broken_before_and_loads_after(make, tmp_path):
 
 def test_the_same_input_gives_the_same_bytes_and_a_second_repair_changes_nothing(tmp_path):
     wheel, roots = kepler(tmp_path)
-    first = run(wheel, options(tmp_path / "a", *roots.values())).output.read_bytes()
-    second = run(wheel, options(tmp_path / "b", *roots.values()))
+    first = repaired(wheel, *roots.values(), wheel_dir=tmp_path / "a").output.read_bytes()
+    second = repaired(wheel, *roots.values(), wheel_dir=tmp_path / "b")
     assert second.output.read_bytes() == first
-    again = run(second.output, options(tmp_path / "c", *roots.values()))
+    again = repaired(second.output, *roots.values(), wheel_dir=tmp_path / "c")
     assert again.outcome == "unchanged"
     assert again.output.read_bytes() == first
 
@@ -103,15 +66,14 @@ def test_the_same_input_gives_the_same_bytes_and_a_second_repair_changes_nothing
 def test_nothing_is_written_when_something_stays_missing(tmp_path):
     wheel, roots = kepler(tmp_path)
     with pytest.raises(CannotRepair, match=r"cupti64_2022\.2\.1\.dll"):
-        run(wheel, options(tmp_path, roots["oneAPI"]))
-    assert not (tmp_path / "out").exists()
+        repaired(wheel, roots["oneAPI"])
+    assert not (wheel.parent / "out").exists()
 
 
 def test_what_may_be_missing_does_not_stop_a_repair(tmp_path):
     wheel, roots = kepler(tmp_path)
-    chosen = options(tmp_path, roots["oneAPI"], allow_missing=("cupti64_*",))
     # cudart is in the wheel, CUPTI is not: that stays an error of its own unless it is allowed too.
-    result = run(wheel, chosen, dry_run=True)
+    result = repaired(wheel, roots["oneAPI"], allow_missing=("cupti64_*",), dry_run=True)
     remaining = {item.name: item for item in result.plan.remaining}
     assert remaining["cupti64_2022.2.1.dll"].allowed
     assert "mkl_intel_thread.2.dll" not in remaining
@@ -119,10 +81,10 @@ def test_what_may_be_missing_does_not_stop_a_repair(tmp_path):
 
 def test_a_dry_run_writes_nothing_and_tells_everything(tmp_path):
     wheel, roots = kepler(tmp_path, kepler_cu114())
-    result = run(wheel, options(tmp_path, *roots.values()), dry_run=True)
+    result = repaired(wheel, *roots.values(), dry_run=True)
     assert result.outcome == "planned"
     assert result.output is None
-    assert not (tmp_path / "out").exists()
+    assert not (wheel.parent / "out").exists()
     by_name = {addition.name: addition for addition in result.plan.additions}
     cudnn = by_name["cudnn64_8.dll"]
     assert cudnn.because == "imported by torch_cuda.dll"
@@ -140,7 +102,7 @@ def test_test_programs_are_dropped_with_the_other_test_artefacts(tmp_path):
     wheel = write_wheel(replace(story, extra={**story.extra, **more}), tmp_path / "dist")
     roots = tuple(write_roots(story, tmp_path / "roots").values())
     counted = next(f for f in scan(wheel, ALONE).findings if f.code == "WF603")
-    result = run(wheel, options(tmp_path, *roots, drop_test_artifacts=True))
+    result = repaired(wheel, *roots, drop_test_artifacts=True)
     with zipfile.ZipFile(result.output) as archive:
         left = archive.namelist()
     assert "torch/bin/protoc.exe" in left
@@ -152,12 +114,12 @@ def test_test_programs_are_dropped_with_the_other_test_artefacts(tmp_path):
 def test_a_drop_pattern_that_matches_nothing_is_a_usage_error(tmp_path):
     wheel = write_wheel(kepler_cu117(), tmp_path / "dist")
     with pytest.raises(UsageError, match=r"--drop nothere\.dll"):
-        run(wheel, options(tmp_path, drop=("nothere.dll",)))
+        repaired(wheel, drop=("nothere.dll",))
 
 
 def test_excluded_dlls_are_refused_and_said(tmp_path):
     wheel, roots = kepler(tmp_path, kepler_cu114())
-    result = run(wheel, options(tmp_path, *roots.values(), exclude=("nvToolsExt*",)), dry_run=True)
+    result = repaired(wheel, *roots.values(), exclude=("nvToolsExt*",), dry_run=True)
     assert [(refusal.name, refusal.because) for refusal in result.plan.refused] == [
         ("nvToolsExt64_1.dll", "excluded with --exclude")
     ]
@@ -172,19 +134,19 @@ def test_a_dll_that_code_may_find_is_not_copied(tmp_path):
     }
     wheel = build_wheel(tmp_path / "dist", files=files)
     with pytest.raises(CannotRepair, match="could not tell"):
-        run(wheel, options(tmp_path))
+        repaired(wheel)
 
 
 def test_a_wheel_that_needs_nothing_is_copied(tmp_path):
     wheel = build_wheel(tmp_path / "dist", "pure", "1.0", "py3-none-any", {"pure/__init__.py": b""}, purelib=True)
-    result = run(wheel, options(tmp_path))
+    result = repaired(wheel)
     assert result.outcome == "unchanged"
     assert result.output.read_bytes() == wheel.read_bytes()
 
 
 def test_a_build_tag_is_in_name_and_wheel_file(tmp_path):
     wheel, roots = kepler(tmp_path, kepler_cu114())
-    result = run(wheel, options(tmp_path, *roots.values(), build_tag="1vendored"))
+    result = repaired(wheel, *roots.values(), build_tag="1vendored")
     assert result.output.name == "torch-1.12.0+cu114-1vendored-cp311-cp311-win_amd64.whl"
     with zipfile.ZipFile(result.output) as archive:
         assert b"\nBuild: 1vendored\n" in archive.read("torch-1.12.0+cu114.dist-info/WHEEL")
@@ -193,7 +155,7 @@ def test_a_build_tag_is_in_name_and_wheel_file(tmp_path):
 
 def test_the_bill_of_materials_names_what_came_in_and_no_path(tmp_path):
     wheel, roots = kepler(tmp_path)
-    result = run(wheel, options(tmp_path, *roots.values()))
+    result = repaired(wheel, *roots.values())
     with zipfile.ZipFile(result.output) as archive:
         text = archive.read("torch-2.7.1+cu117.dist-info/sboms/wheelfix.cdx.json").decode()
     assert str(tmp_path) not in text
@@ -211,11 +173,11 @@ def test_companions_may_be_left_out_and_family_members_that_nobody_loads_are(tmp
     mpi = forge_dll("mkl_blacs_intelmpi_lp64.2.dll", imports={"impi.dll": ["MPI_Init"]}, exports=["f"])
     folder = next(roots["oneAPI"].rglob("mkl_core.2.dll")).parent
     (folder / "mkl_blacs_intelmpi_lp64.2.dll").write_bytes(mpi)
-    full = run(wheel, options(tmp_path, *roots.values()), dry_run=True)
+    full = repaired(wheel, *roots.values(), dry_run=True)
     names = {addition.name for addition in full.plan.additions}
     assert "mkl_def.2.dll" in names
     assert "mkl_blacs_intelmpi_lp64.2.dll" not in names
-    bare = run(wheel, options(tmp_path, *roots.values(), companions="none"))
+    bare = repaired(wheel, *roots.values(), companions="none")
     assert "mkl_def.2.dll" not in {addition.name for addition in bare.plan.additions}
     assert bare.outcome == "repaired"
 
@@ -238,18 +200,17 @@ def test_a_deleted_dll_is_never_repaired_by_forgetting_it(row, tmp_path):
     damaged, _ = deleted(tmp_path, row=row)
     assert scan(damaged, ALONE).verdict is Verdict.BROKEN
     with pytest.raises(CannotRepair) as raised:
-        run(damaged, options(tmp_path))
+        repaired(damaged)
     assert ("--root ORIGINAL.whl" in (raised.value.hint or "")) is row
-    accepted = options(tmp_path, accept_missing=("pkg/bin/*",))
     with pytest.raises(CannotRepair, match="WF301"):  # its row may go, but something still needs it
-        run(damaged, accepted)
-    assert not (tmp_path / "out").exists()
+        repaired(damaged, accept_missing=("pkg/bin/*",))
+    assert not (damaged.parent / "out").exists()
 
 
 def test_a_deleted_dll_goes_back_to_where_record_has_it(tmp_path):
     """h5py without hdf5.dll, and the original as --root: under another name in h5py.libs it would not be the same."""
     damaged, original = deleted(tmp_path)
-    result = run(damaged, options(tmp_path, original))
+    result = repaired(damaged, original)
     assert [addition.target for addition in result.plan.additions] == ["pkg/bin/flux.dll"]
     check_record_independently(result.output)
     assert scan(result.output, ALONE).verdict is Verdict.OK
@@ -264,8 +225,8 @@ def test_a_file_that_nothing_needs_may_be_given_up(tmp_path):
         damaged = tmp_path / whole.name
         write_without(whole, gone, damaged, row_left=True)
         with pytest.raises(CannotRepair, match=f"{gone}: RECORD lists it"):
-            run(damaged, options(tmp_path))
-        result = run(damaged, options(tmp_path, accept_missing=(gone,)))
+            repaired(damaged)
+        result = repaired(damaged, accept_missing=(gone,))
         check_record_independently(result.output)
 
 
@@ -281,8 +242,7 @@ def test_the_wheel_is_closed_before_it_is_replaced(layout, tmp_path, monkeypatch
 
 def several_options(tmp_path: Path, jobs: int) -> RepairOptions:
     roots = tuple(write_roots(kepler_cu117(), tmp_path / "roots").values())
-    scan = ScanOptions(roots=RootOptions(roots=roots, discover=False), jobs=jobs)
-    return RepairOptions(wheel_dir=tmp_path / "out", scan=scan)
+    return RepairOptions(wheel_dir=tmp_path / "out", scan=hermetic(*roots, jobs=jobs))
 
 
 def wheels(tmp_path: Path) -> list[Path]:

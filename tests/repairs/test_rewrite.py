@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.repairs.test_repair import check_record_independently, options, run
+from tests.support.repairs import check_record_independently, repaired
 from tests.support.wheels import ALONE, build_wheel
 from tools.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.archive.changes import NewMember, WheelChanges
@@ -21,7 +21,6 @@ from wheelfix.exam.scan import scan
 from wheelfix.exam.verify import verify
 from wheelfix.model import Verdict
 from wheelfix.plan.model import Plan, WheelRef
-from wheelfix.repairs.repair import repair_wheel
 from wheelfix.repairs.rewrite import kept_rows, rewrite, write_checked
 from wheelfix.streams.codec import Compressor
 
@@ -43,11 +42,6 @@ def rewritten(wheel: Path, target: Path, plan: Plan, *added: NewMember, stale: s
         info = WheelInfo.from_archive(archive)
         rewrite(archive, info, plan, added, stale or set(), target, RepairOptions(scan=ONE))
     return target
-
-
-def contents(path: Path) -> dict[str, bytes]:
-    with zipfile.ZipFile(path) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
 
 
 def test_a_row_that_is_known_to_be_wrong_is_made_again(wheel, tmp_path):
@@ -121,9 +115,9 @@ def test_a_wheel_repacked_by_hand_is_put_right(case, faulty_wheel, tmp_path):
     assert before.findings, case
     if case == "removed-file":
         with pytest.raises(CannotRepair, match=r"pkg/data.txt: RECORD lists it, but the wheel does not have it"):
-            run(faulty_wheel, options(tmp_path))
-        assert not list((tmp_path / "out").glob("*.whl"))
-    result = run(faulty_wheel, options(tmp_path, accept_missing=("pkg/data.*",) if case == "removed-file" else ()))
+            repaired(faulty_wheel)
+        assert not list((faulty_wheel.parent / "out").glob("*.whl"))
+    result = repaired(faulty_wheel, accept_missing=("pkg/data.*",) if case == "removed-file" else ())
     assert result.outcome == "repaired"
     assert result.plan.mends or result.plan.renames
     check_record_independently(result.output)
@@ -136,7 +130,7 @@ def test_a_wheel_repacked_by_hand_is_put_right(case, faulty_wheel, tmp_path):
 def test_what_harms_nobody_is_left_as_it_is(faulty_wheel, tmp_path):
     repack(faulty_wheel, CASES["dist-info-first"])
     assert [finding.code for finding in verify(faulty_wheel).findings] == ["WF122"]
-    result = run(faulty_wheel, options(tmp_path))
+    result = repaired(faulty_wheel)
     assert result.outcome == "unchanged"
     assert result.output.read_bytes() == faulty_wheel.read_bytes()
 
@@ -144,8 +138,8 @@ def test_what_harms_nobody_is_left_as_it_is(faulty_wheel, tmp_path):
 def test_two_different_files_of_one_name_are_a_question_for_the_user(faulty_wheel, tmp_path):
     repack(faulty_wheel, lambda members: [*members, ("pkg/data.txt", b"another text")])
     with pytest.raises(CannotRepair, match=r"pkg/data\.txt"):
-        run(faulty_wheel, options(tmp_path))
-    assert not list((tmp_path / "out").glob("*.whl")) if (tmp_path / "out").exists() else True
+        repaired(faulty_wheel)
+    assert not list((faulty_wheel.parent / "out").glob("*.whl"))
 
 
 def damage(faulty_wheel, member):
@@ -159,11 +153,8 @@ def damage(faulty_wheel, member):
 
 
 def test_in_place_replaces_the_wheel_at_the_very_end(faulty_wheel):
-    from dataclasses import replace
-
     repack(faulty_wheel, CASES["pasted-file"])
-    chosen = replace(options(faulty_wheel.parent), wheel_dir=None)
-    result = run(faulty_wheel, chosen)
+    result = repaired(faulty_wheel, wheel_dir=None)
     assert result.output == faulty_wheel
     check_record_independently(faulty_wheel)
     assert [path.name for path in faulty_wheel.parent.iterdir()] == [faulty_wheel.name]
@@ -188,14 +179,14 @@ def test_a_hash_that_turns_out_wrong_while_the_wheel_is_written_is_put_right(dry
     story = kepler_cu117()
     faulty_wheel = repack(write_wheel(story, tmp_path / "dist"), flipped("torch/version.py"))
     roots = write_roots(story, tmp_path / "roots").values()
-    result = run(faulty_wheel, options(tmp_path, *roots), dry_run=dry_run)
+    result = repaired(faulty_wheel, *roots, dry_run=dry_run)
     assert [finding.code for finding in result.before.findings if finding.subject == "torch/version.py"] == ["WF103"]
     assert "torch/version.py" in [mend.subject for mend in result.plan.mends]
     assert {addition.name for addition in result.plan.additions} >= set(story.missing)
     if dry_run:
-        assert not (tmp_path / "out").exists()
+        assert not (faulty_wheel.parent / "out").exists()
         return
-    assert [path.name for path in (tmp_path / "out").iterdir()] == [faulty_wheel.name]
+    assert [path.name for path in (faulty_wheel.parent / "out").iterdir()] == [faulty_wheel.name]
     check_record_independently(result.output)
 
 
@@ -204,7 +195,7 @@ def test_what_is_damaged_is_named_also_where_something_else_is_missing(tmp_path)
     faulty_wheel = write_wheel(story, tmp_path / "dist")
     damage(faulty_wheel, "torch/version.py")
     with pytest.raises(CannotRepair) as caught:
-        run(faulty_wheel, options(tmp_path))
+        repaired(faulty_wheel)
     assert any("torch/version.py" in reason for reason in caught.value.reasons)
     assert any(name in reason for name in story.missing for reason in caught.value.reasons)
 
@@ -215,8 +206,7 @@ def test_what_rewriting_does_not_fix_remains(tmp_path):
     wheel = build_wheel(tmp_path, "pkg", "1.0", "py3-none-win_amd64", files=files)
     with zipfile.ZipFile(wheel, "a") as archive:
         archive.writestr("pkg/more.py", "")  # without a row in RECORD, and behind the dist-info folder
-    options = RepairOptions(wheel_dir=tmp_path / "made", scan=ScanOptions(roots=RootOptions(discover=False)))
-    made = repair_wheel(wheel, options)
+    made = repaired(wheel)
     assert made.after is not None
     assert made.output is not None
     assert (

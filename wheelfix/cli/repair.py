@@ -36,7 +36,6 @@ from wheelfix.report.json_ import dump, tool
 from wheelfix.report.repairs import render_balance, render_plan
 from wheelfix.report.safe import legible
 from wheelfix.roots.host import card_arch
-from wheelfix.roots.index import open_index
 from wheelfix.streams.codec import Compressor
 
 if TYPE_CHECKING:
@@ -237,8 +236,7 @@ def _execute_installed(args: argparse.Namespace, options: RepairOptions) -> int:
         lines += [f"left alone, because it was changed since: {path}" for path in undone.kept]
         write_result("".join(f"{legible(line)}\n" for line in [*lines, "RECORD is as it was"]), args.output)
         return Exit.OK
-    with open_index(options.scan.roots, options.scan.remote) as index:
-        result = repair_installed(args.env, args.package, options, index, dry_run=args.dry_run)
+    result = repair_installed(args.env, args.package, options, dry_run=args.dry_run)
     write_reports(args, lambda kind: _rendered_installed(kind, result, args, look))
     return Exit.OK
 

@@ -326,7 +326,9 @@ class Planner:
             self.tried.add((path, folder, fault.sure))
             before, need = (self.view, dict(self.chosen)), asked_by_code(self.view, fault, name)
             own = path in (*fault.missed, *fault.names)
-            if self._copy_own(need, (folder,)) or self._take_for_code(need, folder, own=own):
+            because = _because(self.view, need)
+            # What it loads by a path in the package is the package's own, also if it is the C runtime (glfw).
+            if self._copy_own(need, (folder,)) or self._take(need, name, (folder,), "companion", because, own=own):
                 # Without what it imports it would not load, and the code would go on to its next choice.
                 rounds = 0
                 while fault in self._resolve().code_faults and rounds < ROUNDS and self._answer_for_new():
@@ -335,15 +337,6 @@ class Planner:
                     return True
                 self.view, self.chosen = before
         return False
-
-    def _take_for_code(self, need: Need, folder: str, *, own: bool) -> bool:
-        """Take the file of a root that code asks for by name; most code tries many names.
-
-        What it loads by a path in the package is the package's ``own``, also if it is the C runtime (glfw).
-        """
-        if not self.index.candidates(need.name) and not self._look_on_index(need.name):
-            return False
-        return self._take(need, need.name, (folder,), str(need.kind), _because(self.view, need), own=own)
 
     def _settle_releases(self, found: list[Need]) -> None:
         """Choose the release of each toolkit once, when the first of its DLLs is needed."""

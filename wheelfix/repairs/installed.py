@@ -33,6 +33,7 @@ from wheelfix.plan.lock import is_hash
 from wheelfix.plan.make import Planned, cannot_repair, make_plan, still_broken
 from wheelfix.plan.model import Repaired, from_tree
 from wheelfix.repairs.rewrite import bytes_of, write_planned
+from wheelfix.roots.index import open_index
 from wheelfix.streams.output import AtomicFile, remove_stale
 from wheelfix.streams.source import file_sha256
 
@@ -335,24 +336,23 @@ def repaired_before(place: JournalPlace) -> CannotRepair:
     )
 
 
-def repair_installed(
-    prefix: Path, package: str, options: RepairOptions, roots: RootIndex, *, dry_run: bool = False
-) -> Repaired:
+def repair_installed(prefix: Path, package: str, options: RepairOptions, *, dry_run: bool = False) -> Repaired:
     """Put the missing DLLs of an installed distribution beside the files that need them."""
     environment = open_environment(prefix)
     distribution = chosen_distributions(environment, (package,))[0]
     place = _place_of(environment, distribution)
-    before = examine_installed(environment, distribution, options.scan, roots)
-    if not dry_run:
-        discard_stale(place)
-    planned = make_plan(before, roots, options, preview=dry_run)
-    lasting = still_broken(planned, options)
-    if lasting and not dry_run:
-        raise cannot_repair(f"{distribution.name} in {prefix}", lasting, planned, fetch=options.scan.remote.fetch)
-    outcome = "planned" if dry_run else "repaired" if planned.chosen or planned.plan.drops else "unchanged"
-    if outcome == "repaired":
-        with _environment_errors(prefix):
-            _apply(environment, place, planned, roots)
+    with open_index(options.scan.roots, options.scan.remote) as roots:
+        before = examine_installed(environment, distribution, options.scan, roots)
+        if not dry_run:
+            discard_stale(place)
+        planned = make_plan(before, roots, options, preview=dry_run)
+        lasting = still_broken(planned, options)
+        if lasting and not dry_run:
+            raise cannot_repair(f"{distribution.name} in {prefix}", lasting, planned, fetch=options.scan.remote.fetch)
+        outcome = "planned" if dry_run else "repaired" if planned.chosen or planned.plan.drops else "unchanged"
+        if outcome == "repaired":
+            with _environment_errors(prefix):
+                _apply(environment, place, planned, roots)
     added = tuple(str(environment.disk_path(entry.path)) for entry in planned.chosen)
     return Repaired(planned.plan, outcome, None, before.report, planned.after.report, added=added)
 
