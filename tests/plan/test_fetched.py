@@ -8,15 +8,17 @@ import random
 import re
 import shlex
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.remote.indexes import index_of
 from tests.remote.server import Reply, Request, Server
+from tests.support.environments import install, lay
 from tests.support.gpucode import gpu_dll
-from tests.support.wheels import build_wheel, extension
+from tests.support.wheels import build_wheel, needing
 from tools.forge import forge_dll
 from wheelfix.cli.main import main
 from wheelfix.knowledge.provider_index import trusted_by, vendor_of
@@ -31,30 +33,41 @@ FOLDER = "nvidia/cuda_cupti/extras/CUPTI/lib64"
 DLL = forge_dll(CUPTI, exports=["cuptiActivityEnable"])
 
 
+@pytest.fixture(autouse=True)
+def no_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing that this machine says about indexes counts, and nothing is in the cache."""
+    for name in ("PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_NO_INDEX"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("WHEELFIX_CACHE_DIR", str(tmp_path / "cache"))
+
+
 @pytest.fixture
 def broken(tmp_path: Path) -> Path:
     """A wheel for CUDA 11.7 that imports a DLL which no root has."""
-    module = extension(f"{CUPTI}:cuptiActivityEnable")
-    files = {"demo/__init__.py": b"from demo import _x\n", "demo/_x.cp311-win_amd64.pyd": module}
-    return build_wheel(tmp_path / "dist", "demo", "1.0+cu117", files=files)
+    return needing(tmp_path / "dist", f"{CUPTI}:cuptiActivityEnable", version="1.0+cu117")
 
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     """An index with the wheel of NVIDIA that has the DLL, as far as the provider index knows, and some ballast."""
     files = {f"{FOLDER}/{CUPTI}": DLL, f"{FOLDER}/checkpoint.dll": forge_dll("checkpoint.dll")}
-    own = build_wheel(
-        tmp_path / "files", "nvidia_cuda_cupti_cu11", "11.7.101", "py3-none-win_amd64", files,
-        extra_metadata=["License: NVIDIA Proprietary Software"],
-    )  # fmt: skip
-    other = build_wheel(tmp_path / "files", "nvidia_cuda_cupti_cu11", "11.8.87", "py3-none-win_amd64", {})
-    for name in ("PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_NO_INDEX"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
-    monkeypatch.setenv("WHEELFIX_CACHE_DIR", str(tmp_path / "cache"))
-    with index_of([own, other]) as found:
+    own = vendor(tmp_path, "nvidia_cuda_cupti_cu11", "11.7.101", files, ["License: NVIDIA Proprietary Software"])
+    with index_of([own, vendor(tmp_path, "nvidia_cuda_cupti_cu11", "11.8.87", {})]) as found:
         monkeypatch.setenv("PIP_INDEX_URL", f"{found.url.replace('//', '//me:hunter2@')}/simple")
         yield found
+
+
+def vendor(
+    tmp_path: Path, name: str, version: str, files: dict[str, bytes], metadata: Sequence[str] = (), **more: Any
+) -> Path:
+    return build_wheel(tmp_path / "files", name, version, "py3-none-win_amd64", files, extra_metadata=metadata, **more)
+
+
+def fetched(broken: Path, tmp_path: Path, wheels: Iterable[Path], *words: str) -> tuple[int, Path]:
+    """Repair a wheel with an index of these wheels."""
+    with index_of(wheels) as server:
+        return repaired(broken, tmp_path, "--fetch", "--index-url", f"{server.url}/simple", *words)
 
 
 def repaired(broken: Path, tmp_path: Path, *words: str) -> tuple[int, Path]:
@@ -84,7 +97,7 @@ def test_an_unknown_dll_costs_the_whole_wheel(server, broken, tmp_path, capsys, 
     assert code == 0
     assert "trusted the whole wheel was downloaded and has the sha256 of the index" in reported
     assert "licence of nvidia-cuda-cupti-cu11 11.7.101: NVIDIA Proprietary Software" in reported
-    assert zipfile.ZipFile(path).read(f"demo/{CUPTI}") == DLL
+    assert zipfile.ZipFile(path).read(f"pkg/{CUPTI}") == DLL
     run("verify", path)
     assert any(not request.span and "/files/" in request.path for request in server.asked)
 
@@ -100,16 +113,15 @@ def test_a_known_dll_comes_in_parts(server, broken, tmp_path, monkeypatch, capsy
 def test_a_requirement_costs_no_wheel(server, broken, tmp_path, inside):
     """What becomes a requirement is read as far as its tables; only a copy in the wheel is compared whole."""
     if inside:
-        with zipfile.ZipFile(broken) as old:
-            files = {name: old.read(name) for name in old.namelist() if ".dist-info" not in name}
-        broken = build_wheel(tmp_path / "copied", "demo", "1.0+cu117", files={**files, f"demo/{CUPTI}": DLL})
+        need = f"{CUPTI}:cuptiActivityEnable"
+        broken = needing(tmp_path / "copied", need, version="1.0+cu117", files={f"pkg/{CUPTI}": DLL})
     assert repaired(broken, tmp_path, "--fetch", "--via", "wheels", "--dry-run")[0] == 0
     code, path = repaired(broken, tmp_path, "--fetch", "--via", "wheels")
     assert code == 0
     with zipfile.ZipFile(path) as made:
         required = "Requires-Dist: nvidia-cuda-cupti-cu11>=11.7.101,<11.8.87\n"
-        assert required in made.read("demo-1.0+cu117.dist-info/METADATA").decode()
-        assert f"demo/{CUPTI}" not in made.namelist()
+        assert required in made.read("pkg-1.0+cu117.dist-info/METADATA").decode()
+        assert f"pkg/{CUPTI}" not in made.namelist()
     assert all(request.span for request in server.asked if "/files/" in request.path)
 
 
@@ -193,9 +205,8 @@ def test_a_lock_is_replayed_with_the_same_bytes_or_not_at_all(server, broken, tm
     assert (tmp_path / "again" / broken.name).read_bytes() == first
     (name,) = (path for path in server.files if "11.7.101" in path)
     other = forge_dll(CUPTI, exports=["cuptiActivityEnable", "more"])
-    server.files[name] = build_wheel(
-        tmp_path / "other", "nvidia_cuda_cupti_cu11", "11.7.101", "py3-none-win_amd64", {f"{FOLDER}/{CUPTI}": other}
-    ).read_bytes()  # fmt: skip
+    changed = vendor(tmp_path / "other", "nvidia_cuda_cupti_cu11", "11.7.101", {f"{FOLDER}/{CUPTI}": other})
+    server.files[name] = changed.read_bytes()
     (tmp_path / "again" / broken.name).unlink()
     assert main([*again, "--fetch"]) != 0
     assert not (tmp_path / "again" / broken.name).exists()
@@ -213,8 +224,7 @@ def test_scan_shows_what_would_come(server, broken, run):
 def test_a_dry_run_downloads_no_dll(broken, tmp_path, server, monkeypatch, capsys):
     """The tables at the beginning of a DLL are read, since the choice needs them; the ballast behind them is not."""
     ballast = random.Random(1).randbytes(600_000)
-    files = {f"{FOLDER}/{CUPTI}": DLL + ballast}
-    own = build_wheel(tmp_path / "large", "nvidia_cuda_cupti_cu11", "11.7.101", "py3-none-win_amd64", files)
+    own = vendor(tmp_path / "large", "nvidia_cuda_cupti_cu11", "11.7.101", {f"{FOLDER}/{CUPTI}": DLL + ballast})
     (name,) = (path for path in server.files if "11.7.101" in path)
     server.files[name] = own.read_bytes()
     monkeypatch.setattr(make, "known_sha256", lambda wheel, member: "")
@@ -237,21 +247,14 @@ def test_a_dry_run_downloads_no_dll(broken, tmp_path, server, monkeypatch, capsy
 
 def test_a_dry_run_reads_no_version_of_what_it_did_not_download(tmp_path, monkeypatch, capsys):
     """The version resources of cuDNN, which a rule compares, lie behind hundreds of megabytes."""
-    module = extension("cudnn64_8.dll:cudnnCreate")
-    files = {"demo/__init__.py": b"from demo import _x\n", "demo/_x.cp311-win_amd64.pyd": module}
-    broken = build_wheel(tmp_path / "dist", "demo", "1.0+cu117", files=files)
+    broken = needing(tmp_path / "dist", "cudnn64_8.dll:cudnnCreate", version="1.0+cu117")
     dll = forge_dll("cudnn64_8.dll", exports=["cudnnCreate"], version=(6, 14, 11, 11070))
-    members = {"nvidia/cudnn/bin/cudnn64_8.dll": dll}
-    wheel = build_wheel(tmp_path / "files", "nvidia_cudnn_cu11", "8.9.4.25", "py3-none-win_amd64", members)
-    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
-    monkeypatch.setenv("WHEELFIX_CACHE_DIR", str(tmp_path / "cache"))
+    wheel = vendor(tmp_path, "nvidia_cudnn_cu11", "8.9.4.25", {"nvidia/cudnn/bin/cudnn64_8.dll": dll})
     read = []
     for user in ("exam.examine", "plan.make"):
         monkeypatch.setattr(f"wheelfix.{user}.read_version", read.append)
-    with index_of([wheel]) as server:
-        words = ["--fetch", "--dry-run", "--index-url", f"{server.url}/simple", "--companions", "none"]
-        repaired(broken, tmp_path, *words)
-    assert "demo/cudnn64_8.dll" in capsys.readouterr().out
+    fetched(broken, tmp_path, [wheel], "--dry-run", "--companions", "none")
+    assert "pkg/cudnn64_8.dll" in capsys.readouterr().out
     assert read == []
 
 
@@ -265,42 +268,33 @@ def test_a_dry_run_with_a_lock_has_every_hash(server, broken, tmp_path, capsys):
 
 
 def test_an_installed_package_is_repaired_from_the_index(server, broken, tmp_path, run):
+    lay(install(broken, tmp_path / "env"), {"python.exe": b"MZ"})
     site = tmp_path / "env" / "Lib" / "site-packages"
-    with zipfile.ZipFile(broken) as archive:
-        archive.extractall(site)
-    (tmp_path / "env" / "python.exe").write_bytes(b"MZ")
-    words = ["repair", "--env", str(tmp_path / "env"), "--package", "demo", "--no-discover"]
+    words = ["repair", "--env", str(tmp_path / "env"), "--package", "pkg", "--no-discover"]
     run(*words, code=1)
     assert not server.asked
     run(*words, "--fetch", "--dry-run")
-    assert not (site / "demo" / CUPTI).exists()
+    assert not (site / "pkg" / CUPTI).exists()
     run(*words, "--fetch")
-    assert (site / "demo" / CUPTI).read_bytes() == DLL
+    assert (site / "pkg" / CUPTI).read_bytes() == DLL
 
 
 def test_what_no_vendor_has_is_said(server, tmp_path, capsys):
-    module = extension("nvToolsExt64_1.dll:nvtxRangePushA")
-    files = {"demo/__init__.py": b"from demo import _x\n", "demo/_x.cp311-win_amd64.pyd": module}
-    wheel = build_wheel(tmp_path / "dist", "demo", "1.0+cu114", files=files)
+    wheel = needing(tmp_path / "dist", "nvToolsExt64_1.dll:nvtxRangePushA", version="1.0+cu114")
     assert repaired(wheel, tmp_path, "--fetch", "--dry-run")[0] == 1
     text = " ".join(capsys.readouterr().out.split())
     assert "no root has nvToolsExt64_1.dll, nor has a vendor's wheel for this machine on the package index" in text
 
 
 @pytest.mark.parametrize(("card", "code"), [("sm_86", 0), ("sm_35", 1)])
-def test_gpu_code_of_what_would_come_is_judged(tmp_path, monkeypatch, capsys, card, code):
-    module = forge_dll("_x.pyd", imports={"cufft64_10.dll": []}, exports=["PyInit__x"])
-    files = {"demo/__init__.py": b"from demo import _x\n", "demo/_x.cp311-win_amd64.pyd": module}
-    broken = build_wheel(tmp_path / "dist", "demo", "1.0+cu118", files=files)
+def test_gpu_code_of_what_would_come_is_judged(tmp_path, capsys, card, code):
+    module = forge_dll("ext.pyd", imports={"cufft64_10.dll": []}, exports=["PyInit_ext"])
+    broken = needing(tmp_path / "dist", version="1.0+cu118", files={"pkg/ext.cp311-win_amd64.pyd": module})
     members = {"nvidia/cufft/bin/cufft64_10.dll": gpu_dll("cufft64_10.dll", "sm_80", "sm_86")}
-    wheel = build_wheel(tmp_path / "files", "nvidia_cufft_cu11", "10.9.0.58", "py3-none-win_amd64", members)
-    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
-    monkeypatch.setenv("WHEELFIX_CACHE_DIR", str(tmp_path / "cache"))
-    with index_of([wheel]) as server:
-        words = ["--fetch", "--dry-run", "--index-url", f"{server.url}/simple", "--gpu", card]
-        found, _ = repaired(broken, tmp_path, *words)
+    wheel = vendor(tmp_path, "nvidia_cufft_cu11", "10.9.0.58", members)
+    found, _ = fetched(broken, tmp_path, [wheel], "--dry-run", "--gpu", card)
     text = " ".join(capsys.readouterr().out.split())
-    assert "demo/cufft64_10.dll" in text
+    assert "pkg/cufft64_10.dll" in text
     assert ("sm_35" in text) == bool(code), text
     assert found == code, text
 
@@ -323,9 +317,7 @@ def openmp_for(machine: Machine, platform: str, version: str, folder: Path) -> P
         (Machine.ARM64, "win_arm64", {"win_arm64": Machine.AMD64}, ""),
     ],
 )
-def test_only_dlls_for_the_machine_of_the_wheel_come(
-    tmp_path, monkeypatch, capsys, machine, platform, offered, expected
-):
+def test_only_dlls_for_the_machine_of_the_wheel_come(tmp_path, capsys, machine, platform, offered, expected):
     """The provider index was made from wheels for x64; what there is for another machine is asked at run time."""
     module = forge_dll(
         "_x.pyd", machine=machine, imports={"libiomp5md.dll": ["omp_get_max_threads"]}, exports=["PyInit__x"]
@@ -334,11 +326,7 @@ def test_only_dlls_for_the_machine_of_the_wheel_come(
     broken = build_wheel(tmp_path / "dist", "demo", "1.0", f"cp311-cp311-{platform}", files)
     wheels = [openmp_for(own, tag, "2023.2.0", tmp_path / "files") for tag, own in offered.items()]
     wheels += [openmp_for(Machine.AMD64, "win_amd64", f"202{year}.0.0", tmp_path / "files") for year in (4, 5, 6)]
-    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
-    monkeypatch.setenv("WHEELFIX_CACHE_DIR", str(tmp_path / "cache"))
-    with index_of(wheels) as server:
-        words = ["--fetch", "--index-url", f"{server.url}/simple", "--format", "json"]
-        code, path = repaired(broken, tmp_path, *words)
+    code, path = fetched(broken, tmp_path, wheels, "--format", "json")
     captured = capsys.readouterr()
     assert code == (0 if expected else 1), captured
     assert path.exists() == bool(expected)
@@ -414,44 +402,35 @@ def test_a_scan_proposes_it_and_the_command_repairs(server, broken, tmp_path, mo
 
 def test_fetched_distributions_fulfil_what_they_require_of_each_other(server, tmp_path, monkeypatch):
     """MKL 2025.3 requires intel-openmp<2026; the newest one was taken all the same."""
-    threads = {"mkl_intel_thread.2.dll": ["f"], "libiomp5md.dll": ["omp"]}
-    module = forge_dll("_x.pyd", imports=threads, exports=["PyInit__x"])
-    files = {"demo/__init__.py": b"from demo import _x\n", "demo/_x.cp311-win_amd64.pyd": module}
-    broken = build_wheel(tmp_path / "dist", "demo", "1.0", files=files)
+    broken = needing(tmp_path / "dist", "mkl_intel_thread.2.dll", "libiomp5md.dll:omp")
     mkl = forge_dll("mkl_intel_thread.2.dll", exports=["f"], imports={"libiomp5md.dll": ["omp"]})
     wheels = [_vendor(tmp_path, "mkl", "2025.3.0", "mkl_intel_thread.2.dll", mkl, "intel-openmp <2026,>=2024")]
     for version in ("2026.2.0", "2025.3.1"):
         dll = forge_dll("libiomp5md.dll", exports=["omp"], version=(int(version[:4]), 0, 0, 0))
         wheels.append(_vendor(tmp_path, "intel_openmp", version, "libiomp5md.dll", dll))
     known(monkeypatch)
-    with index_of(wheels) as found:
-        words = ("--fetch", "--index-url", f"{found.url}/simple", "--allow-missing", "mkl_*")
-        assert repaired(broken, tmp_path, *words, "--lock", str(tmp_path / "plan"))[0] == 0
+    words = ("--allow-missing", "mkl_*", "--lock", str(tmp_path / "plan"))
+    assert fetched(broken, tmp_path, wheels, *words)[0] == 0
     (plan,) = json.loads((tmp_path / "plan").read_text())["plans"]
     taken = {one["name"]: one["source"]["origin"] for one in plan["additions"]}
     assert taken == {"libiomp5md.dll": "wheel intel-openmp 2025.3.1", "mkl_intel_thread.2.dll": "wheel mkl 2025.3.0"}
 
 
 def _vendor(tmp_path: Path, name: str, version: str, dll: str, data: bytes, *requires: str) -> Path:
-    member = f"{name}-{version}.data/data/Library/bin/{dll}"
-    return build_wheel(tmp_path / "vendor", name, version, "py2.py3-none-win_amd64", {member: data}, requires=requires)
+    return vendor(tmp_path, name, version, {f"{name}-{version}.data/data/Library/bin/{dll}": data}, requires=requires)
 
 
 def test_a_distribution_that_the_user_trusts(server, tmp_path, capsys):
     """SDL's DLL is on the index, and not from a vendor that signs: the refusal did not name who has it."""
-    module = extension("SDL2.dll:SDL_Init")
-    files = {"demo/__init__.py": b"from demo import _x\n", "demo/_x.cp311-win_amd64.pyd": module}
-    broken = build_wheel(tmp_path / "dist", "demo", "1.0", files=files)
+    broken = needing(tmp_path / "dist", "SDL2.dll:SDL_Init")
     sdl = forge_dll("SDL2.dll", exports=["SDL_Init"])
     version = ranked_releases("sdl2.dll", "", trusted=("kivy-deps-sdl2",))[0][1]
     member = f"kivy_deps.sdl2-{version}.data/data/share/sdl2/bin/SDL2.dll"
     wheel = build_wheel(tmp_path / "vendor", "kivy_deps.sdl2", version, files={member: sdl})
-    with index_of([wheel]) as found:
-        words = ("--fetch", "--index-url", f"{found.url}/simple", "--layout", "beside")
-        assert repaired(broken, tmp_path, *words)[0] == 1
-        assert "--trust-distribution kivy-deps-sdl2" in " ".join(capsys.readouterr().err.split())
-        code, path = repaired(broken, tmp_path, *words, "--trust-distribution", "kivy_deps.sdl2")
+    assert fetched(broken, tmp_path, [wheel], "--layout", "beside")[0] == 1
+    assert "--trust-distribution kivy-deps-sdl2" in " ".join(capsys.readouterr().err.split())
+    code, path = fetched(broken, tmp_path, [wheel], "--layout", "beside", "--trust-distribution", "kivy_deps.sdl2")
     assert code == 0
     assert "the whole wheel was downloaded" in " ".join(capsys.readouterr().out.split())
     with zipfile.ZipFile(path) as archive:
-        assert archive.read("demo/SDL2.dll") == sdl
+        assert archive.read("pkg/SDL2.dll") == sdl

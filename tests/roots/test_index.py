@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 import zipfile
+from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -156,45 +157,45 @@ def test_of_mkl_comes_what_is_used_and_not_the_whole_folder(tmp_path):
     assert [sibling.name for sibling in family_files(index, file)] == wanted
 
 
-@pytest.mark.parametrize("damaged", [False, True], ids=["whole", "damaged"])
-def test_a_file_that_is_read_whole_has_the_facts_that_are_read_one_by_one(tmp_path, damaged):
-    path = build_wheel(tmp_path, "x", "1", "py3-none-any", {"x/a.dll": dll("a.dll", "hello", size=50_000)})
-    if damaged:
-        data = bytearray(path.read_bytes())
-        with zipfile.ZipFile(path) as archive:
-            data[archive.getinfo("x/a.dll").header_offset + 60] ^= 0xFF
-        path.write_bytes(data)
+def in_wheel(folder: Path, *, damaged: bool) -> Path:
+    """A wheel with a DLL, one of whose packed bytes may be another."""
+    path = build_wheel(folder, "x", "1", "py3-none-any", {"x/a.dll": BIG})
+    data = bytearray(path.read_bytes())
+    with zipfile.ZipFile(path) as archive:
+        data[archive.getinfo("x/a.dll").header_offset + 60] ^= 0xFF if damaged else 0
+    path.write_bytes(data)
+    return path
+
+
+BIG = dll("a.dll", "hello", size=50_000)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        *(pytest.param(partial(in_wheel, damaged=damaged), id=f"in a wheel, {damaged=}") for damaged in (False, True)),
+        *(
+            pytest.param(lambda folder, n=n: grow(folder, {"a.dll": BIG[:n]}), id=str(n))
+            for n in (60_000, 40_000, 300, 0)
+        ),
+    ],
+)
+def test_a_file_that_is_read_whole_has_the_facts_that_are_read_one_by_one(tmp_path, make):
+    path = make(tmp_path)
 
     def facts(*, whole: bool) -> list[str]:
         found = []
         with RootIndex([named_root(path, HOST)]) as index:
             (file,) = index.candidates("a.dll")
-            asks = [lambda: index.read_whole(file)] if whole else []
-            asks += [lambda: index.signature(file), lambda: index.version(file), lambda: index.sha256(file)]
-            for ask in asks:
+            asks = [index.read_whole] if whole else []
+            for ask in (*asks, index.signature, index.version, index.sha256):
                 try:
-                    found.append(repr(ask()))
+                    found.append(repr(ask(file)))
                 except InputError as exc:
                     found.append(exc.what)
-        return found[1:] if whole else found
+        return found[-3:]
 
     assert facts(whole=True) == facts(whole=False)
-
-
-@pytest.mark.parametrize("cut", [None, 40_000, 300, 0], ids=["whole", "cut", "cut in its head", "empty"])
-def test_so_has_a_file_on_the_disk(tmp_path, cut):
-    data = dll("a.dll", "hello", size=50_000)
-    (tmp_path / "a.dll").write_bytes(data[:cut])
-
-    def facts(*, whole: bool) -> list[str]:
-        with RootIndex([named_root(tmp_path, HOST)]) as index:
-            (file,) = index.candidates("a.dll")
-            if whole:
-                index.read_whole(file)
-            return [repr(index.signature(file)), repr(index.version(file)), index.sha256(file)]
-
-    assert facts(whole=True) == facts(whole=False)
-    assert facts(whole=True)[2] == hashlib.sha256(data[:cut]).hexdigest()
 
 
 # ----------------------------------------------------------------------------------------------------------------- tree

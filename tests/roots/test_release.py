@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.roots.trees import dll, grow
+from tests.roots.trees import MadeUp, dll, grow
 from tests.support.nvidia import TOOLKITS, nvidia_dll, toolkit_files
 from tests.support.wheels import build_wheel
-from wheelfix.model import Exports, FileVersion, Image, ImageFacts, Machine, dll_key
 from wheelfix.roots.choice import Choice, DllRequest, Needer, choose, choose_release
 from wheelfix.roots.gather import named_root
 from wheelfix.roots.host import Host
@@ -148,33 +147,6 @@ RELEASES = ("11.4", "11.7", "11.8", "12.1")
 PACKAGES = {"cublas64_11.dll": "nvidia-cublas-cu11", "curand64_10.dll": "nvidia-curand-cu11"}
 
 
-@dataclasses.dataclass(frozen=True)
-class MadeUp:
-    """An index without files: what is in a file is written in its path, ``machine-symbol-version-content``."""
-
-    files: tuple[RootFile, ...]
-
-    def candidates(self, name: str) -> tuple[RootFile, ...]:
-        return tuple(file for file in self.files if file.key == dll_key(name))
-
-    def image(self, file: RootFile) -> ImageFacts:
-        machine, symbol, _, _ = file.path.split("-")
-        return Image(Machine(machine), file.size, exports=Exports(names=frozenset({symbol})))
-
-    def version(self, file: RootFile) -> FileVersion | None:
-        text = file.path.split("-")[2]
-        return FileVersion((6, 14, 11, 1), strings={"FileDescription": f"x, Version {text}"}) if text else None
-
-    def sha256(self, file: RootFile) -> str:
-        return file.path
-
-    def beside(self, file: RootFile, name: str) -> RootFile | None:
-        return next((other for other in self.siblings(file) if other.key == dll_key(name)), None)
-
-    def siblings(self, file: RootFile) -> tuple[RootFile, ...]:
-        return tuple(other for other in self.files if other.root.path == file.root.path)
-
-
 @st.composite
 def roots(draw: st.DrawFn) -> list[RootFile]:
     """Files of one to four roots; each has a release, which its folder, its DLLs, a package or nothing tells."""
@@ -213,9 +185,9 @@ WANTED = st.sampled_from(
 
 def take(files: list[RootFile], wanted: Wanted) -> tuple[OneRelease, dict[str, Choice], MadeUp]:
     """The release and what comes of each need."""
-    index = MadeUp(tuple(files))
+    index = MadeUp(files)
     needs = [DllRequest(name, needers=(Needer("a.dll", ("f",)),), cuda=wanted.text) for name in NAMES]
-    one = choose_release("cuda", needs, index, wanted)  # type: ignore[arg-type]  # all that is asked of an index
+    one = choose_release("cuda", needs, index, wanted)
     found = {need.name: choose(dataclasses.replace(need, one_release=one), index) for need in needs}
     return one, found, index
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from tools.forge import forge_dll
-from wheelfix.model import Machine, Symbol
+from wheelfix.model import Exports, FileVersion, Image, ImageFacts, Machine, Symbol, dll_key
 from wheelfix.roots.host import Host, RegistryKey
-from wheelfix.roots.root import Root
+from wheelfix.roots.index import RootIndex
+from wheelfix.roots.root import Root, RootFile
 
 
 def grow(base: Path, files: Iterable[str] | Mapping[str, bytes | str]) -> Path:
@@ -71,3 +72,31 @@ def windows(
         registry=registry,
         descriptor=descriptor,
     )
+
+
+class MadeUp(RootIndex):
+    """An index without files: what is in a file is written in its path, ``machine-symbol-version-content``."""
+
+    def __init__(self, files: Iterable[RootFile]) -> None:
+        super().__init__(())
+        self.made_up = tuple(files)
+
+    def candidates(self, name: str) -> tuple[RootFile, ...]:
+        return tuple(file for file in self.made_up if file.key == dll_key(name))
+
+    def image(self, file: RootFile) -> ImageFacts:
+        machine, symbol, _, _ = file.path.split("-")
+        return Image(Machine(machine), file.size, exports=Exports(names=frozenset({symbol})))
+
+    def version(self, file: RootFile) -> FileVersion | None:
+        text = file.path.split("-")[2]
+        return FileVersion((6, 14, 11, 1), strings={"FileDescription": f"x, Version {text}"}) if text else None
+
+    def sha256(self, file: RootFile) -> str:
+        return file.path
+
+    def beside(self, file: RootFile, name: str) -> RootFile | None:
+        return next((other for other in self.siblings(file) if other.key == dll_key(name)), None)
+
+    def siblings(self, file: RootFile) -> tuple[RootFile, ...]:
+        return tuple(other for other in self.made_up if other.root.path == file.root.path)
