@@ -10,7 +10,7 @@ import io
 import json
 import tarfile
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tests.support.hostilecode import ATTACKS
@@ -134,76 +134,40 @@ def _images() -> Iterator[tuple[str, Callable[[Path], tuple[str, ...]]]]:
 def _shapes() -> Iterator[tuple[str, Callable[[Path], tuple[str, ...]]]]:
     """Packages whose DLLs need each other in ways that multiply."""
     gone = {f"missing{n:03}.dll": ["f"] for n in range(100)}
-    yield (
-        "shape missing",
-        _with_files(lambda: {f"pkg/_m{n}.cp311-win_amd64.pyd": _module(imports=gone) for n in range(200)}),
-    )
-    yield (
-        "shape apart",
-        _with_files(
-            lambda: {
-                f"pkg/s{n}/_m.cp311-win_amd64.pyd": _module(imports={f"gone{n}_{k}.dll": ["f"] for k in range(20)})
-                for n in range(200)
-            }
-        ),
-    )
-    yield "shape chain", _with_files(lambda: {PYD: _module(imports={"d0.dll": ["f"]}), **_chain(1500)})
     every = {f"d{n}.dll": ["f"] for n in range(120)}
-    yield (
-        "shape clique",
-        _with_files(
-            lambda: {
-                PYD: _module(imports=every),
-                **{f"pkg/{name}": forge_dll(name, imports=every, exports=["f"]) for name in every},
-            }
-        ),
-    )
-    modules = [f"pkg/_m{n}.cp311-win_amd64.pyd" for n in range(150)]
-    yield (
-        "shape modules over a chain",
-        _with_files(lambda: {name: _module(imports={"d0.dll": ["f"]}) for name in modules} | _chain(150)),
-    )
-    yield (
-        "shape idle",
-        _with_files(
-            lambda: {
-                PYD: _module(),
-                **{f"pkg/p{n}/d{n}.dll": data for n, data in enumerate(_chain(1500).values())},
-            }
-        ),
-    )
-    debug = [f"d{n}d.dll" for n in range(800)]
-    yield (
-        "shape debug",
-        _with_files(
-            lambda: {
-                PYD: _module(),
-                **{f"pkg/{name}": forge_dll(name, imports={"ucrtbased.dll": ["f"]}) for name in debug},
-            }
-        ),
-    )
     named = [f"cudnn_ops_infer64_{n}.dll" for n in range(200)] + [f"mkl_core.{n}.dll" for n in range(200)]
-    yield "shape families", _with_files(lambda: {PYD: _module(), **{f"pkg/{name}": forge_dll(name) for name in named}})
-    broken = {f"pkg/d{n}.dll": b"MZ" for n in range(3000)}
-    yield "shape broken", _with_files({PYD: _module(imports={f"d{n}.dll": ["f"] for n in range(1000)}), **broken})
     symbols = [f"f{n}" for n in range(3000)]
-    fewer = [f"pkg/_m{n}.cp311-win_amd64.pyd" for n in range(30)]
-    yield (
-        "shape symbols",
-        _with_files(
-            lambda: {
-                **{name: _module(imports={"a.dll": symbols}) for name in fewer},
-                "pkg/a.dll": forge_dll("a.dll", exports=["g"]),
-            }
-        ),
-    )
-    yield "shape forwarders", _with_files(_forwarders)
     code = {"torch/__init__.py": "", "torch/version.py": "__version__ = '2.0'\ncuda = '11.7'\n"}
-    torch = [f"d{n}.dll" for n in range(150)]
-    yield (
-        "shape torch",
-        _with_files(lambda: {**{f"torch/lib/{name}": forge_dll(name, imports=gone) for name in torch}, **code}),
-    )
+
+    def modules(count: int, imports: Mapping[str, Sequence[str]]) -> dict[str, bytes]:
+        return {f"pkg/_m{n}.cp311-win_amd64.pyd": _module(imports=imports) for n in range(count)}
+
+    shapes: dict[str, Callable[[], Mapping[str, bytes | str]]] = {
+        "missing": lambda: modules(200, gone),
+        "apart": lambda: {
+            f"pkg/s{n}/_m.cp311-win_amd64.pyd": _module(imports={f"gone{n}_{k}.dll": ["f"] for k in range(20)})
+            for n in range(200)
+        },
+        "chain": lambda: modules(1, {"d0.dll": ["f"]}) | _chain(1500),
+        "clique": lambda: (
+            modules(1, every) | {f"pkg/{name}": forge_dll(name, imports=every, exports=["f"]) for name in every}
+        ),
+        "modules over a chain": lambda: modules(150, {"d0.dll": ["f"]}) | _chain(150),
+        "idle": lambda: modules(1, {}) | {f"pkg/p{n}/d{n}.dll": data for n, data in enumerate(_chain(1500).values())},
+        "debug": lambda: (
+            modules(1, {})
+            | {f"pkg/d{n}d.dll": forge_dll(f"d{n}d.dll", imports={"ucrtbased.dll": ["f"]}) for n in range(800)}
+        ),
+        "families": lambda: modules(1, {}) | {f"pkg/{name}": forge_dll(name) for name in named},
+        "broken": lambda: (
+            modules(1, {f"d{n}.dll": ["f"] for n in range(1000)}) | {f"pkg/d{n}.dll": b"MZ" for n in range(3000)}
+        ),
+        "symbols": lambda: modules(30, {"a.dll": symbols}) | {"pkg/a.dll": forge_dll("a.dll", exports=["g"])},
+        "forwarders": _forwarders,
+        "torch": lambda: {f"torch/lib/d{n}.dll": forge_dll(f"d{n}.dll", imports=gone) for n in range(150)} | code,
+    }
+    for kind, files in shapes.items():
+        yield f"shape {kind}", _with_files(files)
 
 
 def _chain(length: int) -> dict[str, bytes]:

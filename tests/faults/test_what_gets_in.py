@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -106,32 +105,6 @@ def test_links_that_lead_out_of_a_root_are_not_followed(bench, kind):
         elif kind == "dangling":
             target = "nowhere.dll"
         dll.symlink_to(target)
-    done = wheelfix(*bench.command())
-    assert done.code == Exit.FINDINGS
-    assert not bench.out.exists()
-
-
-@posix
-def test_a_link_inside_a_root_is_followed(bench):
-    dll = openmp(bench)
-    dll.rename(dll.with_name("real-openmp.bin"))
-    dll.symlink_to("real-openmp.bin")
-    assert wheelfix(*bench.command()).code == Exit.OK
-    with zipfile.ZipFile(bench.target) as archive:
-        assert archive.read(f"torch/lib/{DLL}") == dll.read_bytes()
-
-
-@posix
-@pytest.mark.parametrize("kind", ["pipe", "folder", "device"])
-def test_what_is_no_file_is_no_candidate(bench, kind):
-    dll = openmp(bench)
-    dll.unlink()
-    if kind == "pipe":
-        os.mkfifo(dll)
-    elif kind == "folder":
-        dll.mkdir()
-    else:
-        dll.symlink_to("/dev/zero")
     done = wheelfix(*bench.command())
     assert done.code == Exit.FINDINGS
     assert not bench.out.exists()

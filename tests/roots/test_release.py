@@ -19,7 +19,7 @@ from wheelfix.roots.index import RootIndex
 from wheelfix.roots.release import (
     OneRelease,
     Wanted,
-    cuda_compatibility,
+    compatibility,
     cuda_of_package,
     cuda_release_of,
     possible_releases,
@@ -136,7 +136,7 @@ def test_release_of_a_package(package, version, cuda):
     ],
 )
 def test_fit(reported, wanted, fit):
-    assert cuda_compatibility(reported, wanted) == fit
+    assert compatibility(reported, wanted) == fit
 
 
 # ------------------------------------------------------------------------------------------------ onerelease properties

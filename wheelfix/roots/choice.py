@@ -27,7 +27,7 @@ from wheelfix.roots.release import (
     SEPARATE,
     OneRelease,
     Wanted,
-    cuda_compatibility,
+    compatibility,
     cuda_release_of,
     possible_releases,
     release_compatibility,
@@ -312,7 +312,7 @@ def examine(need: DllRequest, file: RootFile, facts: RootIndex, terms: Terms) ->
     if objection is not None and objection.fatal:
         return objection.reason
     cuda_release = cuda_release_of(file, facts) if need.cuda else ""
-    cuda = cuda_compatibility(cuda_release, need.cuda)
+    cuda = compatibility(cuda_release, need.cuda)
     other = _other_release(need, file, facts) or _other_major(need, file, cuda_release)
     if other and dll_key(need.name) not in terms.included:
         return f"{other}; --include {need.name} takes it all the same"
@@ -351,7 +351,7 @@ def _other_major(need: DllRequest, file: RootFile, cuda_release: str) -> str:
     """Return that a candidate was made for another CUDA major than the wheel, which never works."""
     member = family_of(file.name)
     if (
-        cuda_compatibility(cuda_release, need.cuda)
+        compatibility(cuda_release, need.cuda)
         or member is None
         or member.family.group not in _CUDA
         or member.family.id in SEPARATE

@@ -231,39 +231,25 @@ def cuda_of(file: RootFile) -> str:
     return file.folder.cuda or cuda_of_package(file.package, file.version_hint)
 
 
-def cuda_compatibility(stated: str, wanted: str) -> int:
+def compatibility(stated: str, wanted: str) -> int:
     """Return how well a release fits the wanted one: 3 the same, 2 the same major, 1 not known, 0 another major."""
-    if not wanted or not stated:
-        return 1
-    has, wants = tree.numbers(stated), tree.numbers(wanted)
+    return _fit(tree.numbers(stated), tree.numbers(wanted))
+
+
+def _fit(has: tuple[int, ...], wants: tuple[int, ...]) -> int:
     if not has or not wants:
         return 1
     if has[0] != wants[0]:
         return 0
-    return 3 if len(has) > 1 and len(wants) > 1 and has[1] == wants[1] else 2
+    return 3 if has[:2] == wants[:2] else 2
 
 
 def release_compatibility(file: RootFile, wanted: str, facts: RootIndex) -> int:
     """Return how well a candidate's release fits the wanted one, in the same four steps."""
-    wants = tree.numbers(wanted)[:2]
-    hint = tree.numbers(file.version_hint)
-    compatibility = _compatibility(hint, wants)
-    if compatibility == 3 or not wants:
-        return compatibility
-    found = facts.version(file)
-    return (
-        max(compatibility, _compatibility(found.file, wants))
-        if found is not None and any(found.file)
-        else compatibility
-    )
-
-
-def _compatibility(has: tuple[int, ...], wants: tuple[int, ...]) -> int:
-    if not has or not wants:
-        return 1
-    if has[0] != wants[0]:
-        return 0
-    return 3 if has[: len(wants)] == wants else 2
+    wants = tree.numbers(wanted)
+    best = _fit(tree.numbers(file.version_hint), wants)
+    found = facts.version(file) if wants and best < 3 else None
+    return max(best, _fit(found.file, wants)) if found is not None and any(found.file) else best
 
 
 LEARNED = "--fetch"
@@ -310,14 +296,11 @@ def ranked_releases(
         if not vendor_of(shipped.distribution) and shipped.distribution not in trusted:
             continue
         for version in shipped.versions:
-            compatibility = cuda_compatibility(cuda_of_package(shipped.distribution, version), cuda)
-            wanted = _is_of(name, version, releases or ((cuda,) if "." in cuda else ()))
-            try:
+            fits = compatibility(cuda_of_package(shipped.distribution, version), cuda)
+            if fits:
+                wanted = _is_of(name, version, releases or ((cuda,) if "." in cuda else ()))
                 parsed = as_version(version)
-            except ValueError:  # InvalidVersion, or a number with more digits than Python reads
-                continue
-            if compatibility:
-                found.append((not wanted, -compatibility, parsed.is_prerelease, parsed, shipped.distribution, version))
+                found.append((not wanted, -fits, parsed.is_prerelease, parsed, shipped.distribution, version))
     found.sort(key=lambda one: one[3], reverse=True)
     found.sort(key=lambda one: one[:3])
     return list(dict.fromkeys((one[4], one[5]) for one in found))
