@@ -13,7 +13,7 @@ from tests.oracle.codecases import HEAD, CodeCase
 from tests.support.wheels import build_wheel
 from tools.forge import forge_dll
 from wheelfix.model import Machine, Verdict
-from wheelfix.trial.model import Agreement, Observed, RaisedError
+from wheelfix.trial.model import Agreement, ImportAnswer, Observed, RaisedError
 from wheelfix.trial.run import CHILD, compare, expectations
 
 if TYPE_CHECKING:
@@ -102,7 +102,9 @@ def predicted(wheel: Path, environment: Path, package: str) -> Expected:
     with expectations(wheel, environment) as expected:
         report = expected.report
         assert (report.verdict is Verdict.BROKEN) is (report.first_failure is not None), report.findings
-        return expected.of(package)
+        answer = expected.of(package)
+        assert (report.verdict is Verdict.BROKEN) is (answer.answer is ImportAnswer.FAILS), report.findings
+        return answer
 
 
 def imported(target: Interpreter, packages: list[tuple[Path, str]]) -> list[dict[str, Any]]:

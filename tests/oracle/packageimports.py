@@ -28,16 +28,17 @@ from wheelfix.archive.names import installed_path
 from wheelfix.base.parsing import load_toml
 from wheelfix.base.programs import Finished
 from wheelfix.errors import WheelfixError
-from wheelfix.model import Machine
+from wheelfix.model import Machine, Verdict
 from wheelfix.streams.output import WorkFolder
 from wheelfix.streams.pool import interruptible
-from wheelfix.trial.model import Agreement, TrialOptions
+from wheelfix.trial.model import Agreement, ImportAnswer, TrialOptions
 from wheelfix.trial.run import CHILD, compare, empty, expectations, observed_from, open_interpreter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from wheelfix.trial.model import Expected, Interpreter, Observed
+    from wheelfix.trial.run import Expectations
 
 HERE = Path(__file__).parent
 CASES = Path(__file__).with_name("packageimports.toml")
@@ -140,10 +141,20 @@ class Installed:
             self.placed[dll].rename(hidden)
         try:
             with expectations(wheel, self.place.prefix, bare=True) as expected:
-                return expected.of(self.case.module)
+                answer = expected.of(self.case.module)
+                assert is_said_by_scan(expected, self.case.module, answer)
+                return answer
         finally:
             if dll:
                 hidden.rename(self.placed[dll])
+
+
+def is_said_by_scan(expected: Expectations, module: str, answer: Expected) -> bool:
+    """Whether a scan says the same of one import: it may fail for modules that this import does not run."""
+    if answer.answer is ImportAnswer.FAILS:
+        return expected.report.verdict is Verdict.BROKEN
+    failing = {one.event.path for one in expected.subject.outcomes if one.code and not one.event.guarded}
+    return answer.answer is ImportAnswer.UNSURE or failing.isdisjoint(expected.followed.of(module).ran)
 
 
 def install(case: Case, wheels: Sequence[Path], place: Interpreter | Place, work: Path) -> Installed:

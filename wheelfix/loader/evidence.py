@@ -85,7 +85,8 @@ class PackageHabits:
         self._view = view
         self._extensions = loads.extensions
         self._loading = [file.path for file in loads.files if file.path.endswith(".py")]
-        self.followed = FollowedImports(view, profile, loads)
+        self.followed: FollowedImports
+        """They are made last: they ask for what this is a part of."""
         self.folders = frozenset(item.folder for item in loads.folders)
         """Folders that it adds to the search, also those in which the package itself has no file."""
         self._names: dict[str, tuple[frozenset[str], bool] | None] = {}

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 _PATCH = b"# start delvewheel patch", b"# end delvewheel patch"
 """The lines around the code that delvewheel puts into a file."""
 _FOLLOWED: weakref.WeakKeyDictionary[FileView, dict[Profile, FollowedImports]] = weakref.WeakKeyDictionary()
-MAX_STEPS = 60_000
-"""Steps of one import; most packages that load DLLs with their own code take fewer than ten thousand."""
 MAX_PACKAGES = 4
 """Top-level packages of one wheel whose imports are followed because their code loads DLLs."""
 MAX_SOURCE = 256 << 10
@@ -125,7 +123,7 @@ class FollowedImports:
         from wheelfix.pycode.importer import Imports  # 30 modules; most packages need none of them
 
         complete = self._view.beside is not None
-        return Imports(self._view, self.profile, complete=complete, steps=MAX_STEPS, process=self._blank)
+        return Imports(self._view, self.profile, complete=complete, process=self._blank)
 
     def _follow(self, module: str, **options: Any) -> ImportEnd:
         self._busy = True

@@ -26,7 +26,7 @@ from wheelfix.exam.sets import open_parts, open_set
 from wheelfix.exam.wheel import WheelScan
 from wheelfix.knowledge.system import classify, runtime_file
 from wheelfix.knowledge.winerrors import NOT_FOUND, deviation, shown_by
-from wheelfix.loader.followed import top_level
+from wheelfix.loader.followed import followed_imports, top_level
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
 from wheelfix.loader.packageloading import extension_modules, has_entry, loading_of, module_name
 from wheelfix.loader.predict import absent_folder_code, error_line, predict_absent, shown_path
@@ -34,7 +34,6 @@ from wheelfix.loader.profile import Profile
 from wheelfix.loader.requirements import holds_on_target, parse_requirement
 from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name, parent
 from wheelfix.model import LoadEvent, LoadOutcome, Machine, Prediction, Severity, canonical, dll_key
-from wheelfix.pycode.importer import ImportEnd, Imports
 from wheelfix.rules.codeloads import unsure_code_loads
 from wheelfix.rules.failures import depends_on_import_order
 from wheelfix.rules.otherdistributions import unknown_provider
@@ -60,6 +59,8 @@ from wheelfix.trial.winpython import VenvPython
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+
+    from wheelfix.pycode.importer import ImportEnd
 
 
 ASIDE = {"test", "tests", "testing", "example", "examples", "docs", "doc", "setup", "conftest"}
@@ -353,8 +354,8 @@ class Expectations:
         self.report = examination.report
         self.subject = examination.subject
         self._view = self.subject.view
-        self._imports = Imports(self._view, self.subject.profile, complete=True)
-        """The imports that a scan follows, for more steps: what a few modules do may take a second."""
+        self.followed = followed_imports(self._view, self.subject.profile)
+        """The imports that the scan follows, on a machine with nothing else, as the one that they are tried on."""
         outcomes = self.subject.outcomes
         self._failing = {outcome.event.path for outcome in outcomes if outcome.code}
         loading = loading_of(self._view)
@@ -372,7 +373,7 @@ class Expectations:
         first = self.report.first_failure
         if first is not None and self._starts_with_loads:
             return expected_failure(first)
-        end = self._imports.end(module)
+        end = self.followed.of(module)
         if end.error and (end.certain or self._is_missing(end)):
             return expected_end(self._view, end)
         more = self._may_load_more(end)
