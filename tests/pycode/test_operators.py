@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.pycode.running import interpreted, run_by_python
-from wheelfix.pycode.run import UNKNOWN, UnknownValue
+from wheelfix.pycode.run import UNKNOWN
 
 EXPRESSIONS = """
 1 + 2 * 3 - 4 // 3
@@ -63,7 +63,7 @@ b'\\t'.expandtabs(10 ** 9)
 def test_as_python_computes_it(expression: str) -> None:
     found = interpreted(f"x = ({expression})")["x"]
     assert found == run_by_python(f"x = ({expression})")["x"]
-    assert not isinstance(found, UnknownValue)
+    assert found is not UNKNOWN
 
 
 @pytest.mark.parametrize("code", ERRORS)

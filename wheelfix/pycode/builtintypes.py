@@ -27,11 +27,11 @@ from wheelfix.pycode.run import (
     PyValue,
     Thrown,
     Undecided,
-    UnknownValue,
     attempt,
     error,
     is_error,
     is_kind,
+    is_vague,
     path_text,
 )
 from wheelfix.pycode.sourcecode import any_of
@@ -72,9 +72,7 @@ def _of_text(call: Call, owner: str, name: str) -> PyValue:
     run, args = call.run, call.args
     if name == "join":
         given = call.get(0)
-        items: list[PyValue] = (
-            [UNKNOWN] if isinstance(given, UnknownValue | Native) else list(run.attributes.iterate(given))
-        )
+        items: list[PyValue] = [UNKNOWN] if is_vague(given) else list(run.attributes.iterate(given))
         length = sum(len(one) + len(owner) for one in items if isinstance(one, str))
         return attempt(owner.join, items) if length <= MAX_TEXT and run.is_plain(items) else UNKNOWN
     if name == "format":
@@ -110,7 +108,7 @@ def _of_list(call: Call, owner: list[PyValue], name: str) -> PyValue:
     if name not in _ASKING:
         run.changing(owner)
     if name == "extend":
-        unknown = run.reading is not None and isinstance(first, UnknownValue | Native)
+        unknown = run.reading is not None and is_vague(first)
         owner.extend([UNKNOWN] if unknown else list(run.attributes.iterate(first)))
         return None
     if name == "sort":
@@ -138,7 +136,7 @@ def ordered(run: PythonRun, items: list[PyValue], keywords: dict[str, PyValue]) 
 
 def _of_table(call: Call, owner: dict[PyValue, PyValue], name: str) -> PyValue:
     run, args = call.run, call.args
-    if name in _NOT_CALLED or (args and isinstance(args[0], UnknownValue)):
+    if name in _NOT_CALLED or (args and args[0] is UNKNOWN):
         return UNKNOWN
     if name not in _ASKING:
         run.changing(owner)
@@ -267,7 +265,7 @@ def _is_instance(call: Call) -> PyValue:
 
 
 def _is_one(value: PyValue, kind: PyValue) -> bool | None:
-    if isinstance(value, UnknownValue | Native) or isinstance(kind, UnknownValue):
+    if is_vague(value) or kind is UNKNOWN:
         return None
     if isinstance(value, Instance):
         return is_kind(value.kind, kind)
@@ -307,14 +305,14 @@ def _sorted(call: Call) -> PyValue:
 def dictionary(call: Call) -> PyValue:
     """``dict``."""
     found: dict[PyValue, PyValue] = {}
-    known = [one for one in call.args if not isinstance(one, UnknownValue | Native)]
+    known = [one for one in call.args if not is_vague(one)]
     _of_table(call._replace(args=known), found, "update")
     return found if len(known) == len(call.args) else UNKNOWN
 
 
 def _map(call: Call) -> PyValue:
     function, *lists = call.args
-    if any(isinstance(one, UnknownValue) for one in lists):
+    if any(one is UNKNOWN for one in lists):
         raise Undecided("what map goes through is not known")
     rows = zip(*map(call.run.attributes.iterate, lists), strict=False)
     return Iteration(call.run.calls.call(function, list(row), {}) for row in rows)
@@ -357,7 +355,7 @@ def _extreme(call: Call, *, last: bool) -> PyValue:
     items = call.args if len(call.args) != 1 else list(call.run.attributes.iterate(call.args[0]))
     if not items and "default" not in call.words:
         raise error("ValueError", "arg is an empty sequence")
-    if not items or any(isinstance(one, UnknownValue | Native) for one in items):
+    if not items or any(is_vague(one) for one in items):
         return call.words["default"] if not items else UNKNOWN
     return ordered(call.run, items, {"key": call.words.get("key")})[-1 if last else 0]
 
@@ -643,7 +641,7 @@ def _asked(kind: str) -> LibraryFunction:
 def matched(call: Call, found: PyValue, kind: str) -> PyValue:
     """Call a method of a pattern, or of a match."""
     if isinstance(found, re.Match):
-        if kind not in _OF_MATCH or any(isinstance(one, UnknownValue) for one in call.args):
+        if kind not in _OF_MATCH or any(one is UNKNOWN for one in call.args):
             return UNKNOWN
         return attempt(getattr(found, kind), *call.args)
     texts = call.args[:2] if kind == "sub" else call.args[:1]

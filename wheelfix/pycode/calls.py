@@ -31,7 +31,6 @@ from wheelfix.pycode.run import (
     PyValue,
     Thrown,
     Undecided,
-    UnknownValue,
     VersionInfo,
     attempt,
     error,
@@ -75,7 +74,7 @@ class Attributes:
             return path_attribute(owner, name)
         if isinstance(owner, CodeFunction | MarkedFunction):
             return self._of_function(owner, name)
-        if isinstance(owner, UnknownValue):
+        if owner is UNKNOWN:
             return Native(f"?.{name}") if self.run.reading is not None and name in OF_UNKNOWN else UNKNOWN
         if isinstance(owner, Managed) and owner.kind == "super":
             return self._of_super(owner.value[0], owner.value[1], name)
@@ -195,7 +194,7 @@ class Attributes:
             return self._of_library(owner, key) if isinstance(key, str) else UNKNOWN
         if isinstance(owner, Instance):
             return self._item_of(owner, key)
-        if isinstance(owner, UnknownValue | CodeClass) or isinstance(key, UnknownValue):
+        if owner is UNKNOWN or isinstance(owner, CodeClass) or key is UNKNOWN:
             return UNKNOWN
         if not isinstance(owner, str | list | tuple | dict | bytes | range):
             raise error("TypeError", "object is not subscriptable")
@@ -207,7 +206,7 @@ class Attributes:
         if isinstance(owner.kind, CodeClass) and owner.kind.fields is not None and isinstance(key, int):
             return self.item([owner.attributes.get(name) for name in owner.kind.fields], key)
         items = owner.attributes.get("<items>")
-        if isinstance(items, dict) and not isinstance(key, UnknownValue):
+        if isinstance(items, dict) and key is not UNKNOWN:
             if self.run.key(key) not in items and "<factory>" in owner.attributes:
                 items[key] = self.run.calls.call(owner.attributes["<factory>"], [], {})
             if key not in items and of_class(owner.kind, "__missing__") is not None:
@@ -219,7 +218,7 @@ class Attributes:
         """``owner[key] = value`` for an object of the package."""
         if of_class(owner.kind, "__setitem__") is not None:
             self._special(owner.kind, "__setitem__", owner, key, value)
-        elif isinstance(owner.attributes.get("<items>"), dict) and not isinstance(key, UnknownValue):
+        elif isinstance(owner.attributes.get("<items>"), dict) and key is not UNKNOWN:
             owner.attributes["<items>"][self.run.key(key)] = value
 
     def iterate(self, value: PyValue) -> Iterator[PyValue]:
@@ -297,7 +296,7 @@ class Calls:
             return self.call(self.run.attributes.attribute(function, "__call__"), args, keywords)
         if isinstance(function, Native):
             return self.run.library.call_native(function.name, args, keywords)
-        if isinstance(function, UnknownValue):
+        if function is UNKNOWN:
             return self.call_unknown(args, keywords)
         raise error("TypeError", "object is not callable")
 

@@ -28,10 +28,10 @@ from wheelfix.pycode.run import (
     PythonRun,
     PyValue,
     Undecided,
-    UnknownValue,
     attempt,
     error,
     is_error,
+    is_vague,
     of_class,
 )
 from wheelfix.pycode.sourcecode import any_of, assigned, is_standard
@@ -232,7 +232,7 @@ class ExpressionValues:
         if isinstance(op, ast.In | ast.NotIn):
             found = self.contains(right, left)
             return None if found is None else found is isinstance(op, ast.In)
-        if isinstance(left, UnknownValue) or isinstance(right, UnknownValue):
+        if left is UNKNOWN or right is UNKNOWN:
             return None
         if isinstance(left, BasePrefix) or isinstance(right, BasePrefix):
             self.run.machine.asked_base = True
@@ -264,7 +264,7 @@ class ExpressionValues:
         """Whether something is in another; None if that is not known."""
         if isinstance(owner, Native) and owner.name == "os.environ":
             return self.run.machine.variable(wanted) is not None if isinstance(wanted, str) else None
-        if isinstance(wanted, UnknownValue):
+        if wanted is UNKNOWN:
             return None
         if isinstance(owner, dict):
             return (wanted in owner) if self.run.can_be_key(wanted) else None
@@ -315,7 +315,7 @@ class ExpressionValues:
                 found.append(self.part(element))
                 continue
             unpacked = self.part(element.value)
-            if isinstance(unpacked, UnknownValue | Native):
+            if is_vague(unpacked):
                 known = False
             else:
                 found += list(self.run.attributes.iterate(unpacked))
@@ -375,7 +375,7 @@ class ExpressionValues:
     def _items(self, node: ast.expr) -> Iterator[PyValue]:
         """What a comprehension goes through."""
         found = self.value(node)
-        if self.run.reading is not None and isinstance(found, UnknownValue | Native):
+        if self.run.reading is not None and is_vague(found):
             return iter([UNKNOWN])
         return self.run.attributes.iterate(found)
 
@@ -463,7 +463,7 @@ class ExpressionValues:
                 keywords[word.arg] = value
             elif isinstance(value, dict) and all(isinstance(key, str) for key in value):
                 keywords.update(value)
-            elif not isinstance(function, UnknownValue) and self.run.reading is None:
+            elif function is not UNKNOWN and self.run.reading is None:
                 raise Undecided("arguments of a call are not known")
         if self.run.reading is not None:
             self.run.reading.node = node

@@ -42,11 +42,11 @@ from wheelfix.pycode.run import (
     PyValue,
     Thrown,
     Undecided,
-    UnknownValue,
     VersionInfo,
     attempt,
     error,
     is_error,
+    is_vague,
     path_text,
 )
 from wheelfix.pycode.sourcecode import CLASSES, LISTS, OF_WINDOWS, is_standard
@@ -67,7 +67,7 @@ def load(run: PythonRun, function: str, value: PyValue, flags: PyValue = None) -
     if run.reading is not None:
         return run.reading.load(function, value, flags)
     name = path_text(value)
-    if not isinstance(name, str) or isinstance(flags, UnknownValue | Native):
+    if not isinstance(name, str) or is_vague(flags):
         raise Undecided("what is loaded is not known")
     return run.machine.load(name, flags, cffi=function == "dlopen")
 
@@ -614,7 +614,7 @@ class PythonLibrary:
         function = _FUNCTIONS.get(name)
         if function is None and self.run.reading is not None and not is_standard(name):
             function = OF_UNKNOWN.get(name.rpartition(".")[2])
-        if name in OF_KNOWN and any(isinstance(one, UnknownValue | Native) for one in args):
+        if name in OF_KNOWN and any(is_vague(one) for one in args):
             return UNKNOWN
         if function is not None:
             return function(call)
@@ -688,7 +688,7 @@ def _canonical(name: str) -> str:
 
 def _has_attribute(call: Call) -> PyValue:
     owner, name = call.get(0), call.get(1)
-    if not isinstance(name, str) or isinstance(owner, UnknownValue):
+    if not isinstance(name, str) or owner is UNKNOWN:
         return UNKNOWN
     if isinstance(owner, Native) and not _is_known_attribute(f"{owner.name}.{name}"):
         return False if f"{_canonical(owner.name)}.{name}" in _ABSENT else UNKNOWN

@@ -59,14 +59,8 @@ class Thrown(Exception):
         self.error = error
 
 
-class UnknownValue:
-    """A value about which nothing is known."""
-
-    def __repr__(self) -> str:
-        return "<unknown>"
-
-
-UNKNOWN: PyValue = UnknownValue()
+UNKNOWN: PyValue = object()
+"""A value about which nothing is known."""
 
 
 class Native:
@@ -80,6 +74,11 @@ class Native:
 
     def __hash__(self) -> int:
         return hash(self.name)
+
+
+def is_vague(value: PyValue) -> bool:
+    """Whether nothing is known of a value, or only its name."""
+    return value is UNKNOWN or isinstance(value, Native)
 
 
 class CodeModule:
@@ -615,7 +614,7 @@ class PythonRun:
 
     def can_be_key(self, value: PyValue) -> bool:
         """Whether a value can be the key of a dictionary, and takes little time to hash."""
-        return self._all_parts(value, lambda part: not isinstance(part, list | dict | set | UnknownValue))
+        return self._all_parts(value, lambda part: part is not UNKNOWN and not isinstance(part, list | dict | set))
 
     def _all_parts(self, value: PyValue, holds: Callable[[PyValue], bool]) -> bool:
         count, found = 0, True
@@ -640,7 +639,7 @@ class PythonRun:
 
     def truth(self, value: PyValue) -> bool | None:
         """Whether a value counts as true; None if that is not known."""
-        if isinstance(value, UnknownValue | Native):
+        if is_vague(value):
             return True if isinstance(value, Native) and value.name in _STREAMS else None
         if isinstance(value, Instance):
             return self._truth_of(value)

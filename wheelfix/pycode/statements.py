@@ -30,9 +30,9 @@ from wheelfix.pycode.run import (
     PyValue,
     Thrown,
     Undecided,
-    UnknownValue,
     error,
     is_kind,
+    is_vague,
     of_class,
 )
 from wheelfix.pycode.sourcecode import LISTS, LOADING, any_of, assigned, never_holds
@@ -63,7 +63,7 @@ class Statements:
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
         left, right = self.run.expressions.value(node.target), self.run.expressions.value(node.value)
         if isinstance(node.op, ast.Add) and isinstance(left, list):
-            unknown = self.run.reading is not None and isinstance(right, UnknownValue | Native)
+            unknown = self.run.reading is not None and is_vague(right)
             self.run.changing(left)
             left += [UNKNOWN] if unknown else list(self.run.attributes.iterate(right))
             self.assign(node.target, self.run.bounded(left))
@@ -76,7 +76,7 @@ class Statements:
                 self._remove(self.run.environment.names, target.id)
             elif isinstance(target, ast.Subscript):
                 owner, key = self.run.expressions.value(target.value), self.run.expressions.value(target.slice)
-                if isinstance(owner, dict) and not isinstance(key, UnknownValue):
+                if isinstance(owner, dict) and key is not UNKNOWN:
                     self._remove(owner, self.run.key(key))
                 elif isinstance(owner, Native) and owner.name == "os.environ" and isinstance(key, str):
                     self.run.machine.variables.pop(key.upper(), None)
@@ -98,7 +98,7 @@ class Statements:
             self._set_item(target, value)
 
     def _unpack(self, targets: list[ast.expr], value: PyValue) -> None:
-        if isinstance(value, UnknownValue | Native):
+        if is_vague(value):
             for target in targets:
                 self.assign(target.value if isinstance(target, ast.Starred) else target, UNKNOWN)
             return
@@ -134,14 +134,14 @@ class Statements:
             return
         key = self.run.expressions.value(target.slice)
         if isinstance(owner, Native) and owner.name == "os.environ":
-            if not isinstance(key, str) or (isinstance(value, UnknownValue) and key.upper() == "PATH"):
+            if not isinstance(key, str) or (value is UNKNOWN and key.upper() == "PATH"):
                 if isinstance(key, str) and self.run.reading is not None:
                     self.run.store(self.run.machine.variables, key.upper(), UNKNOWN)
                 raise Undecided("an environment variable is not known")
-            if not isinstance(value, str | UnknownValue):
+            if value is not UNKNOWN and not isinstance(value, str):
                 raise error("TypeError", "str expected")
             self.run.store(self.run.machine.variables, key.upper(), value)
-        elif isinstance(owner, dict) and not isinstance(key, UnknownValue):
+        elif isinstance(owner, dict) and key is not UNKNOWN:
             self.run.store(owner, self.run.key(key), value)
         elif isinstance(owner, list) and isinstance(key, int) and -len(owner) <= key < len(owner):
             self.run.changing(owner)
@@ -290,7 +290,7 @@ class Statements:
             found = self.run.calls.call(found, [], {})
         if self.run.reading is not None and not isinstance(found, Instance):
             return Thrown(Instance(Native(_name_of_raised(node.exc))))
-        if isinstance(found, UnknownValue):
+        if found is UNKNOWN:
             raise Undecided("what is raised is not known")
         if not isinstance(found, Instance):
             return error("TypeError", "exceptions must derive from BaseException")
@@ -308,8 +308,8 @@ class Statements:
         """What decorators make of a function or class; unknown ones leave it as it is, and do not call it."""
         for decorator in reversed(decorators):
             mark = self.run.expressions.value(decorator)
-            made = UNKNOWN if isinstance(mark, UnknownValue) else self.run.calls.call(mark, [found], {})
-            found = found if isinstance(made, UnknownValue) else made
+            made = UNKNOWN if mark is UNKNOWN else self.run.calls.call(mark, [found], {})
+            found = found if made is UNKNOWN else made
         return found
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
@@ -383,7 +383,7 @@ class Flow:
 
     def follow_for(self, node: ast.For) -> Flowing:
         found = self.run.expressions.part(node.iter)
-        if isinstance(found, UnknownValue | Native):
+        if is_vague(found):
             way = self.run.choose(node)
             if way is None:
                 self._leave_out(node, [node.body])
@@ -437,7 +437,7 @@ class Flow:
             if fits and pattern.name:
                 self.run.bind(pattern.name, subject)
             return fits
-        if isinstance(subject, UnknownValue):
+        if subject is UNKNOWN:
             return None
         if isinstance(pattern, ast.MatchOr):
             return any_of(self._fits(one, subject) for one in pattern.patterns)
