@@ -1,20 +1,11 @@
-"""Wheels whose DLLs were taken out, repaired, and loaded: each module alone in a process of its own.
-
-``python -m tests.oracle.takenapart FOLDER...`` takes every wheel of some folders apart in several ways, repairs each
-with each layout and prints what came of it; the tests do the same with a few of them.
-"""
+"""Wheels whose DLLs were taken out, repaired, and loaded: each module alone in a process of its own."""
 
 from __future__ import annotations
 
-import argparse
-import os
 import random
 import shutil
-import sys
 import tempfile
 import zipfile
-from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,6 +31,8 @@ if TYPE_CHECKING:
 
 LAYOUTS = ("beside", "libs", "auto")
 PYTHON_DLLS = ("python3.dll", "python311.dll", "vcruntime140.dll", "vcruntime140_1.dll", "libffi-8.dll")
+MODULES = 2
+"""So many modules of a wheel are loaded."""
 TRIES = 2
 """Of some thousand runs on a busy machine one fails without a reason."""
 
@@ -57,16 +50,9 @@ class Broken:
 class Result:
     """What came of one repair."""
 
-    name: str
-    layout: str
-    way: str
     refused: str = ""
     loaded: int = 0
     failed: tuple[str, ...] = ()
-
-    @property
-    def word(self) -> str:
-        return "refused" if self.refused else "FAILED" if self.failed else "loads"
 
 
 def dlls_of(path: Path) -> list[str]:
@@ -106,18 +92,9 @@ def take_out(source: Path, removed: Iterable[str], folder: Path) -> Broken:
     return Broken(target, tuple(roots), tuple(sorted(gone)))
 
 
-def ways(source: Path, seed: int = 0) -> dict[str, list[str]]:
-    """Which DLLs to take out: all of them, those of ``.libs``, about half, or one."""
-    dlls = dlls_of(source)
-    chance = random.Random(f"{source.name} {seed}")
-    libs = [name for name in dlls if ".libs/" in name]
-    found = {"all": dlls}
-    if libs and len(libs) < len(dlls):
-        found["libs"] = libs
-    if len(dlls) > 1:
-        found["half"] = chance.sample(dlls, len(dlls) // 2)
-        found["one"] = [chance.choice(dlls)]
-    return found
+def some_of(dlls: list[str], share: int) -> list[str]:
+    """All DLLs, or by chance one of every so many."""
+    return random.Random(len(dlls)).sample(dlls, len(dlls) // share)
 
 
 def repaired(broken: Broken, layout: str, target: Path) -> Path | str:
@@ -214,88 +191,23 @@ def prepare(wine: Wine, folder: Path, python: Path | None) -> None:
             shutil.copyfile(python / name, place / name)
 
 
-def play(
-    wine: Wine,
-    source: Path,
-    way: str,
-    removed: Sequence[str],
-    layout: str,
-    python: Path | None = None,
-    most: int = 4,
-) -> Result:
+def play(wine: Wine, source: Path, removed: Sequence[str], layout: str, python: Path) -> Result:
     """Take DLLs out of a wheel, repair it, and load each module that loads with all of its DLLs."""
     with tempfile.TemporaryDirectory(prefix="takenapart-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         broken = take_out(source, removed, folder)
         made = repaired(broken, layout, folder / "out")
         if isinstance(made, str):
-            return Result(source.name, layout, way, refused=made.replace(str(folder), ""))
+            return Result(made)
         sound, new = folder / "sound", folder / "new"
         for place in (sound, new):
             prepare(wine, place, python)
         before, after = Installed.unpack(source, sound), Installed.unpack(made, new)
         fine, failed = 0, []
-        # A package of DLLs alone: each of those that were left in it.
-        modules = before.modules or _left_dlls(source, removed)
-        for module in _sample(modules, most, source.name):
+        for module in random.Random(source.name).sample(before.modules, min(MODULES, len(before.modules))):
             code = after.load(wine, module)
             if code == 0:
                 fine += 1
             elif before.load(wine, module) == 0:
                 failed.append(f"{module}: {code}")
-        return Result(source.name, layout, way, loaded=fine, failed=tuple(failed))
-
-
-def _left_dlls(source: Path, removed: Sequence[str]) -> list[str]:
-    with zipfile.ZipFile(source) as archive:
-        names = [name for name in archive.namelist() if name.lower().endswith(".dll") and name not in removed]
-    return [place for name in names if (place := _installed_name(name))]
-
-
-def _sample(modules: Sequence[str], most: int, seed: str) -> list[str]:
-    chance = random.Random(seed)
-    return sorted(chance.sample(list(modules), min(most, len(modules))))
-
-
-def main() -> int:
-    """Play every wheel of some folders, and print a line for each repair."""
-    from tests.oracle.wine import x64_wine
-    from tests.oracle.winpython import windows_python
-
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folders", nargs="+", type=Path)
-    parser.add_argument("--largest", type=int, default=60, help="megabytes of the largest wheel to take")
-    parser.add_argument("--modules", type=int, default=4, help="modules to load from each")
-    parser.add_argument("--only", default="", help="part of the names of the wheels to take")
-    parser.add_argument("--ways", default="all,libs,half,one")
-    parser.add_argument("--layouts", default=",".join(LAYOUTS))
-    parser.add_argument("--jobs", type=int, default=2)
-    args = parser.parse_args()
-    wine = x64_wine()
-    python = windows_python(wine).folder
-    cases = []
-    for folder in args.folders:
-        for path in sorted(folder.glob("*win_amd64.whl")):
-            if path.stat().st_size > args.largest << 20 or args.only not in path.name:
-                continue
-            for way, removed in ways(path).items():
-                if way in args.ways.split(",") and removed:
-                    cases += [(path, way, removed, layout) for layout in args.layouts.split(",")]
-    words: Counter[str] = Counter()
-    with ThreadPoolExecutor(args.jobs) as pool:
-        tasks = [pool.submit(play, wine, *case, python, args.modules) for case in cases]
-        for (path, way, _, layout), task in zip(cases, tasks, strict=True):
-            try:
-                result = task.result()
-            except Exception as error:  # a defect of ours is a line of the table, not the end of it
-                result = Result(path.name, layout, way, failed=(f"{type(error).__name__}: {error}",))
-            words[result.word] += 1
-            reported = result.refused or "; ".join(result.failed) or f"{result.loaded} modules"
-            print(f"{result.word:8}{layout:7}{way:5}{path.name.split('-')[0]:24}{reported[:600]}", flush=True)
-    print(dict(words), file=sys.stderr)
-    return 1 if words["FAILED"] else 0
-
-
-if __name__ == "__main__":
-    os.environ.setdefault("NO_COLOR", "1")
-    raise SystemExit(main())
+        return Result(loaded=fine, failed=tuple(failed))
