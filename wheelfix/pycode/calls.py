@@ -466,8 +466,7 @@ class Calls:
     def make(self, kind: CodeClass, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
         """An object of a class of the package."""
         if "<members>" in kind.names:
-            same = [one for one in kind.names["<members>"] if args and self._is_same(one.attributes["value"], args[0])]
-            return same[0] if same else UNKNOWN
+            return UNKNOWN
         maker = of_class(kind, "__new__")
         made: PyValue = Instance(kind)
         if isinstance(maker, MarkedFunction | CodeFunction):
@@ -486,10 +485,6 @@ class Calls:
         elif kind.fields is not None:
             self._fill(made, kind, args, keywords)
         return made
-
-    def _is_same(self, one: PyValue, other: PyValue) -> bool:
-        """Whether two values are equal for certain."""
-        return self.run.expressions.compared(ast.Eq(), one, other) is True
 
     def _fill(self, made: Instance, kind: CodeClass, args: list[PyValue], keywords: dict[str, PyValue]) -> None:
         """The fields of a dataclass or named tuple."""

@@ -22,7 +22,6 @@ from wheelfix.pycode.builtintypes import (
     marking,
     matched,
     method,
-    next_of,
     of_text,
 )
 from wheelfix.pycode.run import (
@@ -245,13 +244,10 @@ def _field(call: Call) -> PyValue:
 def _named_tuple(call: Call) -> PyValue:
     name, given = call.get(0), call.get(1)
     fields = given.replace(",", " ").split() if isinstance(given, str) else given
-    if not isinstance(name, str) or not isinstance(fields, list | tuple):
+    if not isinstance(name, str) or not isinstance(fields, list | tuple) or call.words:
         return UNKNOWN
     made = CodeClass(name, [Native("object")], {})
     made.fields = [one[0] if isinstance(one, tuple) else one for one in fields]
-    defaults = call.words.get("defaults")
-    if isinstance(defaults, list | tuple):
-        made.names.update(zip(made.fields[len(made.fields) - len(defaults) :], defaults, strict=True))
     return made
 
 
@@ -641,8 +637,6 @@ class PythonLibrary:
             return self._of_stack(owner, name, call)
         if isinstance(owner, re.Pattern | re.Match):
             return matched(call, owner, name)
-        if isinstance(owner, Iteration):
-            return next_of(Call(self.run, [owner], {})) if name in ("__next__", "send") else UNKNOWN
         return method(call, owner, name)
 
     def _of_stack(self, owner: Managed, name: str, call: Call) -> PyValue:
