@@ -419,19 +419,15 @@ def named_in_strings(source: str, path: str, name: str, budget: CodeBudget) -> b
 def computed_imports(source: str, path: str, budget: CodeBudget) -> list[bool]:
     """For each ``import_module`` of a computed name: whether the code goes on where that fails."""
 
-    def guards(tree: ast.Module) -> Iterator[bool]:
-        pending: list[tuple[ast.AST, bool]] = [(tree, False)]
-        while pending:
-            node, guarded = pending.pop()
-            budget.step()
-            if isinstance(node, ast.Call) and called(node) == "import_module" and not imported_by_call(node):
-                yield guarded
-            body = node.body if isinstance(node, ast.Try) and goes_on(node, NOT_LOADED, budget) else []
-            caught = guarded or (isinstance(node, ast.With) and suppresses(node, NOT_LOADED))
-            pending += [(inner, caught or inner in body) for inner in ast.iter_child_nodes(node)]
+    def found(tree: ast.Module) -> Iterator[bool]:
+        for statement, guarded in _guarded(tree.body, budget, NOT_LOADED):
+            for node in ast.walk(statement):
+                budget.step()
+                if isinstance(node, ast.Call) and called(node) == "import_module" and not imported_by_call(node):
+                    yield guarded
 
-    found = _taken(source, path, budget, guards)
-    return [False] if found is None else found
+    calls = _taken(source, path, budget, found)
+    return [False] if calls is None else calls
 
 
 def goes_on(node: ast.Try, kind: str, budget: CodeBudget) -> bool:
@@ -498,34 +494,38 @@ def spelled(node: ast.expr) -> str:
 
 def _imports(statements: list[ast.stmt], package: str, budget: CodeBudget, kind: str) -> Iterator[tuple[str, bool]]:
     """Names of imported modules, with whether a statement around the import catches its failure."""
+    for node, guarded in _guarded(statements, budget, kind):
+        named: list[str] = []
+        if isinstance(node, ast.Import):
+            named = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            named = imported_from(node, package)
+        elif isinstance(node, ast.Assign | ast.Expr | ast.Return):
+            named = imported_by_call(node.value)
+        for name in named:
+            budget.step(len(name) >> 5)
+            yield name, guarded or is_lazy(node, None) is not False
+
+
+def _guarded(statements: list[ast.stmt], budget: CodeBudget, kind: str) -> Iterator[tuple[ast.stmt, bool]]:
+    """Every statement that has no others inside, with whether one around it catches an exception of a kind."""
     pending = [(statement, False) for statement in reversed(statements)]
     while pending:
         node, guarded = pending.pop()
         budget.step()
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            later = guarded or is_lazy(node, None) is not False
-            named = (
-                [alias.name for alias in node.names] if isinstance(node, ast.Import) else imported_from(node, package)
-            )
-            for name in named:
-                budget.step(len(name) >> 5)
-                yield name, later
-        elif isinstance(node, ast.Assign | ast.Expr | ast.Return):
-            yield from ((name, guarded) for name in imported_by_call(node.value))
-        elif isinstance(node, ast.Try):
+        caught = guarded
+        if isinstance(node, ast.Try):
             caught = guarded or goes_on(node, kind, budget)
-            pending += [(inner, caught) for inner in node.body]
-            outside = [*node.orelse, *node.finalbody, *(line for handler in node.handlers for line in handler.body)]
-            pending += [(inner, guarded) for inner in outside]
         elif isinstance(node, ast.With):
-            suppressed = guarded or suppresses(node, kind)
-            pending += [(inner, suppressed) for inner in node.body]
-        elif isinstance(node, ast.If) and _is_for_one_python(node.test):
-            pending += [(inner, True) for inner in node.body]
-            pending += [(inner, guarded) for inner in node.orelse]
-        else:
-            blocks = (getattr(node, "body", []), getattr(node, "orelse", []))
-            pending += [(inner, guarded) for block in blocks for inner in block]
+            caught = guarded or suppresses(node, kind)
+        elif isinstance(node, ast.If):
+            caught = guarded or _is_for_one_python(node.test)
+        inner = [(one, caught) for one in getattr(node, "body", ())]
+        for block in ("orelse", "finalbody", "handlers", "cases"):
+            inner += [(one, guarded) for one in getattr(node, block, ())]
+        pending += inner
+        if not inner:
+            yield node, guarded
 
 
 def _is_for_one_python(test: ast.expr) -> bool:
