@@ -7,27 +7,9 @@ import pytest
 from tests.support.views import make_view
 from tools.forge import forge_dll
 from wheelfix.loader.loadcall import split_forwarder
-from wheelfix.loader.loading import Loader
+from wheelfix.loader.loading import Loader, Target
+from wheelfix.loader.profile import Profile
 from wheelfix.model import EdgeKind, Machine, Missing, System
-
-
-class Bare:
-    """A machine with ``kernel32.dll`` and one API set."""
-
-    def redirected(self, name):
-        return System(name) if name.lower() in ("kernel32.dll", "api-ms-win-crt-heap-l1-1-0.dll") else None
-
-    def resident(self, name):
-        return None
-
-    def beside_python(self, name):
-        return None
-
-    def in_system32(self, name):
-        return System(name) if name.lower() == "version.dll" else None
-
-    def elsewhere(self, name, steps):
-        return None
 
 
 def dll(name, imports=None, **more):
@@ -35,7 +17,7 @@ def dll(name, imports=None, **more):
 
 
 def load(files, path):
-    loader = Loader(make_view(files), Bare(), Machine.AMD64)
+    loader = Loader(make_view(files), Target(Profile()))
     return loader, loader.load(path)
 
 

@@ -28,14 +28,8 @@ class Expectation:
 def expect(graph: Graph, machine: Machine) -> Expectation:
     """Play a case through the model."""
     view = make_view(graph.files(machine))
-    loader = Loader(
-        view,
-        Target(Profile(machine=machine)),
-        machine,
-        application_dir=APPLICATION,
-        user_dirs=graph.added,
-        path_dirs=graph.on_path,
-    )
+    loader = Loader(view, Target(Profile(machine=machine)))
+    loader.application_dir, loader.user_dirs, loader.path_dirs = APPLICATION, [*graph.added], [*graph.on_path]
     failures = []
     for load in graph.loads:
         if load.by_name:

@@ -25,7 +25,7 @@ from wheelfix.exam.examination import (
 from wheelfix.exam.examine import examine_view
 from wheelfix.exam.wheel import looking_at
 from wheelfix.loader.installations import Distribution, distribution_in
-from wheelfix.loader.places import Environment, focused_on, open_environment, view_of_folder, whole_view
+from wheelfix.loader.places import Environment, open_environment, view_of_folder
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.requirements import unmet_requirements
 from wheelfix.model import Machine, ScanReport, canonical
@@ -228,7 +228,7 @@ def examine_installed(
     """Scan one distribution within its environment."""
     where = environment.view.origin(f"{distribution.dist_info}/METADATA")
     path = str(Path(where).parent) if where else str(environment.prefix)
-    view = focused_on(whole_view(environment), distribution)
+    view = environment.beside.focused_on(distribution)
     facts, python = ArchiveFacts(unowned=environment.unowned), environment.python
     exam = examine_view(view, path, distribution, options, facts, index, progress, python, installed=True)
     return replace(exam, report=replace(exam.report, prefix=str(environment.prefix)))
@@ -270,6 +270,5 @@ def chosen_distributions(environment: Environment, packages: tuple[str, ...]) ->
 
 def _is_incomplete(environment: Environment, distribution: Distribution) -> bool:
     """Whether something that a distribution requires is not installed, or in a version that it does not allow."""
-    beside, profile = whole_view(environment).beside, Profile(Machine.AMD64, environment.python)
-    assert beside is not None
-    return next(unmet_requirements(distribution.requires, beside, profile), None) is not None
+    profile = Profile(Machine.AMD64, environment.python)
+    return next(unmet_requirements(distribution.requires, environment.beside, profile), None) is not None

@@ -20,7 +20,7 @@ from wheelfix.exam.lockfile import ONLY, Locked, LockedSet, LockParts, read_lock
 from wheelfix.exam.versionchoice import required_wheels
 from wheelfix.exam.wheel import WheelScan
 from wheelfix.loader.installations import Distribution
-from wheelfix.loader.places import Neighbours, focused_on, open_environment, view_of_wheel
+from wheelfix.loader.places import Neighbours, open_environment, view_of_wheel
 from wheelfix.loader.profile import Profile, python_of_tags
 from wheelfix.loader.requirements import Requirements, newest_fitting, requirements_with_extras
 from wheelfix.loader.view import FileView, Layer, ViewFile
@@ -70,7 +70,7 @@ class InstalledSet:
     """Folders that every process of the environment's Python searches."""
     _facts: dict[str, ImageFacts] = field(default_factory=dict)
 
-    def around(self, subjects: Iterable[Part]) -> FileView:
+    def around(self, subjects: Iterable[Part]) -> Neighbours:
         """All files of the set and of some subjects; a subject replaces what is installed under its name."""
         own = {part.name: part for part in subjects}
         parts = [*(part for part in self.parts if part.name not in own), *own.values()]
@@ -84,7 +84,7 @@ class InstalledSet:
         distributions = [part.distribution for part in parts]
         absent = {name: why for name, why in self.absent.items() if name not in own}
         view.beside = Neighbours(view, distributions, complete=self.complete, absent=absent, searched=self.searched)
-        return view
+        return view.beside
 
     def keep(self, view: FileView, subjects: Iterable[Part]) -> None:
         """Keep the facts about the files beside the subjects for the next subject."""
@@ -302,10 +302,10 @@ def examine_set(
 
 
 def _examined(
-    part: Part, whole: FileView, options: ScanOptions, index: RootIndex | None, progress: Progress | None = None
+    part: Part, whole: Neighbours, options: ScanOptions, index: RootIndex | None, progress: Progress | None = None
 ) -> Examination:
     assert part.archive is not None
-    view = focused_on(whole, part.distribution)
+    view = whole.focused_on(part.distribution)
     with WorkerPool(options.jobs) as pool:
         return WheelScan(part.archive, options, pool, progress, view, part.info).examine(index)
 
@@ -325,7 +325,7 @@ def _scan_parts(
             yield FailedInput(str(part.path), failure_of(error, str(part.path)))
         else:
             yield report
-    beside.keep(whole, parts)
+    beside.keep(whole.view, parts)
 
 
 def file_name(path: WheelPath) -> FileName:

@@ -17,7 +17,7 @@ from wheelfix.knowledge.system import runtime_file
 from wheelfix.loader.followed import FollowedImports, packages_above, shown_message, top_level
 from wheelfix.loader.packageloading import PackageLoading, adds_toolkit
 from wheelfix.loader.requirements import Dependency, DependencyTree
-from wheelfix.loader.view import SITE_PACKAGES, Beside, FileView, Layer, base_name, parent
+from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer, base_name, parent
 from wheelfix.model import AbsentModule, Assumed, MayComeFrom, Missing, OwnedBy, Provider, canonical, dll_key
 from wheelfix.pe.modulenames import LARGEST, CompiledNames
 from wheelfix.pycode.budget import budget_of, separate_budget
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from wheelfix.loader.packagecode import PackageLoads
+    from wheelfix.loader.places import Neighbours
     from wheelfix.loader.profile import Profile
     from wheelfix.pycode.importer import ImportEnd
     from wheelfix.pycode.run import LoadFault
@@ -334,7 +335,7 @@ class PackageHabits:
 FOLDER_NOT_CHECKED = "whether its folder is searched was not checked; 'wheelfix scan --with' with its wheel does that"
 
 
-def answers_complete(beside: Beside | None) -> bool:
+def answers_complete(beside: Neighbours | None) -> bool:
     """Whether everything that is installed is there to be read."""
     return beside is not None and beside.complete
 

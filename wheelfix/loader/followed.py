@@ -6,7 +6,6 @@ import functools
 import itertools
 import posixpath
 import re
-import weakref
 from typing import TYPE_CHECKING, Any
 
 from wheelfix.base.values import replace
@@ -15,7 +14,7 @@ from wheelfix.knowledge.providers import owners_of
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
 from wheelfix.loader.packagecode import Absent, FileLoads, PackageLoads, imported_modules, package_loads
 from wheelfix.loader.packageloading import loading_of, module_name
-from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer, base_name, parent
+from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer, base_name, once_for_each, parent
 from wheelfix.model import CodeFault, LoadOutcome, UnreadCall, dll_key
 from wheelfix.pycode.budget import separate_budget
 from wheelfix.pycode.sourcecode import (
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 
 _PATCH = b"# start delvewheel patch", b"# end delvewheel patch"
 """The lines around the code that delvewheel puts into a file."""
-_FOLLOWED: weakref.WeakKeyDictionary[FileView, dict[Profile, FollowedImports]] = weakref.WeakKeyDictionary()
 MAX_PACKAGES = 4
 """Top-level packages of one wheel whose imports are followed because their code loads DLLs."""
 MAX_SOURCE = 256 << 10
@@ -328,14 +326,12 @@ class FollowedImports:
         return tuple(found)
 
 
+@once_for_each
 def followed_imports(view: FileView, profile: Profile) -> FollowedImports:
     """The imports of the subject of a view, in processes that know nothing of other distributions; made once."""
-    known = _FOLLOWED.setdefault(view, {})
-    if profile not in known:
-        loading = loading_of(view)
-        modelled = loading is not None and loading.startup is not None
-        known[profile] = FollowedImports(view, profile, PackageLoads() if modelled else package_loads(view, profile))
-    return known[profile]
+    loading = loading_of(view)
+    modelled = loading is not None and loading.startup is not None
+    return FollowedImports(view, profile, PackageLoads() if modelled else package_loads(view, profile))
 
 
 def _only_adds(file: FileLoads) -> bool:

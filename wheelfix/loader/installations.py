@@ -5,6 +5,7 @@ A distribution whose files are somewhere else, or are not listed, is named with 
 
 from __future__ import annotations
 
+import posixpath
 import re
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -280,13 +281,7 @@ def record_paths(path: Path) -> list[str]:
 
 def normal_path(path: str) -> str:
     """Resolve the ``..`` with which RECORD reaches out of site-packages."""
-    parts: list[str] = []
-    for part in path.replace("\\", "/").split("/"):
-        if part == ".." and parts:
-            parts.pop()
-        elif part not in ("", "."):
-            parts.append(part)
-    return "/".join(parts)
+    return posixpath.normpath("/" + path.replace("\\", "/")).lstrip("/")
 
 
 def _present(listed: Iterable[str], known: dict[str, str]) -> Iterator[str]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import functools
-from typing import TYPE_CHECKING, Protocol
+import posixpath
+from typing import TYPE_CHECKING
 
 from wheelfix.base.values import dataclass, field, replace
 from wheelfix.errors import InputError
@@ -33,7 +35,7 @@ from wheelfix.loader.loadcall import (
     runs_on,
     split_forwarder,
 )
-from wheelfix.loader.view import ABI3T_FOLDER, FileView, base_name, parent
+from wheelfix.loader.view import ABI3T_FOLDER, BASE, FileView, base_name, parent
 from wheelfix.model import (
     Driver,
     Edge,
@@ -41,7 +43,6 @@ from wheelfix.model import (
     Image,
     Import,
     InView,
-    Machine,
     Malformed,
     MayComeFrom,
     Missing,
@@ -57,7 +58,7 @@ from wheelfix.model import (
 from wheelfix.pe.version import MANIFEST, read_resource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterator
     from xml.etree.ElementTree import Element
 
     from wheelfix.loader.profile import Profile
@@ -143,177 +144,17 @@ def _named(root: Element | None, *tags: str) -> list[str]:
 
 def _joined(folder: str, below: str) -> str | None:
     """Return the folder that a relative path leads to; None if it leads out of the installation."""
-    parts = folder.split("/") if folder else []
-    for part in below.replace("\\", "/").split("/"):
-        if part == ".." and parts:
-            parts.pop()
-        elif part == "..":
-            return None
-        elif part not in ("", "."):
-            parts.append(part)
-    return "/".join(parts)
+    path = posixpath.normpath(f"./{folder}/{below}".replace("\\", "/"))
+    return None if path.split("/")[0] == ".." else path.removeprefix(".") if path == "." else path
 
 
 MAX_LOOKUPS = 300_000
 """Imports that all loads of a package may look up together; vtk, with 368 images, needs ten thousand."""
 _PYTHON, _SYSTEM = "<folder of python.exe>", "<System32>"
-
-
-class SystemModules(Protocol):
-    """What the target machine brings besides the files of the view."""
-
-    def redirected(self, name: str) -> Provider | None:
-        """API sets and KnownDLLs: found before any folder is searched."""
-        ...
-
-    def resident(self, name: str) -> Provider | None:
-        """Modules that are in the process before anything of the package is loaded."""
-        ...
-
-    def beside_python(self, name: str) -> Provider | None:
-        """Files in the folder of ``python.exe``."""
-        ...
-
-    def in_system32(self, name: str) -> Provider | None:
-        """Files in System32: Windows' own, drivers, the VC++ runtime."""
-        ...
-
-    def elsewhere(self, name: str, steps: tuple[str, ...]) -> Provider | None:
-        """What the profile assumes or another distribution brings, asked only after every folder of ``steps``."""
-        ...
-
-
-class DllSearch:
-    """What a process has: folders to search, modules, what was asked so far; and how it finds a DLL by its name."""
-
-    def __init__(
-        self,
-        view: FileView,
-        system: SystemModules,
-        machine: Machine,
-        *,
-        application_dir: str = "",
-        user_dirs: Iterable[str] = (),
-        path_dirs: Iterable[str] = (),
-    ) -> None:
-        self.view = view
-        self.system = system
-        self.machine = machine
-        self.application_dir = application_dir
-        self.user_dirs = list(user_dirs)
-        """Folders given to AddDllDirectory, in order."""
-        self.path_dirs = list(path_dirs)
-        """Folders on PATH; used only by loads without search flags."""
-        self.loaded: dict[str, str] = {}
-        """Base name → path of the module that an import of that name will get."""
-        self.modules: dict[str, None] = {}
-        """Paths of all loaded modules, in order."""
-        self.ran: set[str] = set()
-        """Python files whose code has run: importing them again does nothing."""
-        self.unread: dict[UnreadCall, None] = {}
-        """Loads and folders in the code of other distributions that has run, and that could not be read from it."""
-        self.touched: dict[str, None] = {}
-        """Paths that some load mapped, also those of loads that failed in the end."""
-        self.edges: dict[tuple[str, str, EdgeKind], Edge] = {}
-        """Every need that was met or not, by importer, name and kind."""
-        self._spent = [0]
-        """Lookups so far, counted together with those of every process that was forked from this one."""
-        self._searched: dict[tuple[str, tuple[str, ...]], Provider] = {}
-        """What searching for a name in some steps finds, shared by all forks: the files of a view never change."""
-        self._unmet: dict[tuple[str, int, str], tuple[Symbol, ...]] = {}
-        """The symbols that an entry of a file's import table does not find in another file; shared as well."""
-
-    def search_steps(self, path: str, flags: int) -> tuple[str, ...]:
-        """The places (folders, System32, python.exe's folder) in which a load looks for dependencies, in order."""
-        if flags & DEFAULT_DIRS:
-            flags |= APPLICATION_DIR | USER_DIRS | SYSTEM32
-        own = parent(path)
-        if flags & SEARCH_FLAGS:
-            steps = [own] if flags & DLL_LOAD_DIR else []
-            steps += [_PYTHON] if flags & APPLICATION_DIR else []
-            # The documentation leaves the order open; the loader puts each new folder in front of the others.
-            steps += reversed(self.user_dirs) if flags & USER_DIRS else []
-            steps += [_SYSTEM] if flags & SYSTEM32 else []
-        else:
-            steps = [own if flags & ALTERED_SEARCH_PATH else _PYTHON, _SYSTEM, *self.path_dirs]
-        return tuple(dict.fromkeys(steps))
-
-    def find(self, name: str, steps: tuple[str, ...], mapped: dict[str, str] | None = None) -> Provider:
-        """The provider of a DLL name in this process, where the given steps are searched."""
-        key = dll_key(name)
-        found = self.system.redirected(name)
-        if found is not None:
-            return found
-        if key in self.loaded:
-            return InView(self.loaded[key])
-        if mapped and key in mapped:
-            return InView(mapped[key])
-        known = self._searched.get((name, steps))
-        if known is None:
-            self.spend(1)
-            known = self._searched[name, steps] = self._search(name, key, steps)
-        return known
-
-    def _search(self, name: str, key: str, steps: tuple[str, ...]) -> Provider:
-        """The provider of a name that no module in the process has."""
-        if key in self._pythons:  # its file says what it exports, whatever a table says
-            return InView(self._pythons[key])
-        found = None if self._absent_from_prefix(key) else self.system.resident(name)
-        if found is not None:
-            return found
-        for step in steps:
-            found = self._look(step, name, key)
-            if found is not None:
-                return found
-        present = self.view.named(key)
-        found = self.system.elsewhere(name, steps)
-        if present and (isinstance(found, MayComeFrom) or (isinstance(found, OwnedBy) and not found.reachable)):
-            found = None
-        if found is not None and not isinstance(found, Missing):
-            return found
-        searched = tuple(step or "<prefix>" for step in steps)
-        return replace(found or Missing(), searched=searched, present_at=present)
-
-    def _look(self, step: str, name: str, key: str) -> Provider | None:
-        if step == _SYSTEM:
-            return self.system.in_system32(name)
-        if step == _PYTHON:
-            path = self.view.find(self.application_dir, key)
-            return InView(path) if path else None if self._absent_from_prefix(key) else self.system.beside_python(name)
-        path = self.view.find(step, key)
-        return InView(path) if path else None
-
-    @functools.cached_property
-    def _pythons(self) -> dict[str, str]:
-        """The DLLs of Python itself beside a ``python.exe``, by key; none where no interpreter's is readable."""
-        files = self.view.in_folder(self.application_dir) if self.view.find(self.application_dir, "python.exe") else ()
-        own = {dll_key(base_name(path)): path for path in files if _is_python(dll_key(base_name(path)))}
-        folder = f"{self.application_dir}/{ABI3T_FOLDER}".lstrip("/")
-        if own and (compatible := self.view.find(folder, "python3t.dll")):
-            own.setdefault("python3t.dll", compatible)
-        return own if any(python_of(key) and isinstance(self.view.image(own[key]), Image) for key in own) else {}
-
-    def _absent_from_prefix(self, key: str) -> bool:
-        """Whether a DLL of Python itself is not in a real prefix: conda's 3.15 has no ``python3t.dll``."""
-        return bool(self._pythons) and key not in self._pythons and _is_python(key)
-
-    def spend(self, lookups: int) -> None:
-        """Count the work; InputError if the DLLs were made to need more of it than any package does."""
-        self._spent[0] += lookups
-        if self._spent[0] > MAX_LOOKUPS:
-            raise InputError(
-                "the DLLs ask for too much",
-                because=f"loading them takes more than {MAX_LOOKUPS} lookups; they import each other in circles",
-                hint="this looks like an attack; if it is none, please report it",
-            )
-
-    def note(self, edge: Edge) -> None:
-        """Keep the first positive answer to each need, and what later binding learned about its symbols."""
-        key = (edge.importer, dll_key(edge.name), edge.kind)
-        known = self.edges.get(key)
-        # A later load may find what an earlier one missed, because it is in the process by then.
-        if known is None or edge.unexported or (isinstance(known.provider, Missing) and not known.unexported):
-            self.edges[key] = edge
+KNOWN_PER_LOOKUP = 8
+"""Imports that take as long as one lookup when the answer is known from an earlier load."""
+SYMBOLS_PER_LOOKUP = 50
+"""Symbols that take as long to bind as it takes to look up one import."""
 
 
 def _is_python(key: str) -> bool:
@@ -330,28 +171,14 @@ def runtime_of_python(python: tuple[int, int] | None) -> str:
     return "msvcr100.dll" if python >= (3, 3) else "msvcr90.dll"
 
 
-class Providers(Protocol):
-    """Who else may bring a DLL: what is assumed, or a distribution that the wheel requires."""
-
-    def provide(self, name: str, steps: tuple[str, ...]) -> Provider | None:
-        """The provider of a name, if it is one of these."""
-        ...
-
-
-class NoProviders:
-    """Nothing is assumed and nothing required."""
-
-    def provide(self, name: str, steps: tuple[str, ...]) -> Provider | None:
-        """It has no provider."""
-        return None
-
-
 class Target:
     """A Windows machine with a CPython, as a profile describes it."""
 
-    def __init__(self, profile: Profile, others: Providers | None = None) -> None:
-        self.profile = profile
-        self.others = others or NoProviders()
+    def __init__(
+        self, profile: Profile, elsewhere: Callable[[str, tuple[str, ...]], Provider | None] = lambda *_: None
+    ) -> None:
+        """``elsewhere`` is asked last: what is assumed, or what another distribution has where a load looks."""
+        self.profile, self.elsewhere = profile, elsewhere
 
     def redirected(self, name: str) -> Provider | None:
         """API sets and KnownDLLs: found before any folder is searched."""
@@ -395,16 +222,6 @@ class Target:
         """Whether the VC++ runtime of that generation is on the machine: each has a redistributable of its own."""
         return (f"vcredist-{toolset}" if toolset != "14" else "vcredist") in self.profile.assume
 
-    def elsewhere(self, name: str, steps: tuple[str, ...]) -> Provider | None:
-        """What the profile assumes or a required distribution brings."""
-        return self.others.provide(name, steps)
-
-
-KNOWN_PER_LOOKUP = 8
-"""Imports that take as long as one lookup when the answer is known from an earlier load."""
-SYMBOLS_PER_LOOKUP = 50
-"""Symbols that take as long to bind as it takes to look up one import."""
-
 
 @dataclass
 class _Attempt:
@@ -433,22 +250,135 @@ class _Attempt:
             self.failure = Failure(code, (*self.via, *reversed(chain), *more), detail)
 
 
-class Loader(DllSearch):
-    """A process that loads DLLs: what it has loaded, and what was asked on the way."""
+class Loader:
+    """A process that loads DLLs: the folders that it searches, what it has loaded, and what was asked on the way."""
+
+    def __init__(self, view: FileView, target: Target) -> None:
+        self.view, self.target = view, target
+        self.machine = target.profile.machine
+        # A venv runs the python.exe that it was made from.
+        self.application_dir = BASE if view.find(BASE, "python.exe") else ""
+        self.user_dirs = [*(view.beside.searched if view.beside is not None else ())]
+        """Folders given to AddDllDirectory, in order."""
+        self.path_dirs: list[str] = []
+        """Folders on PATH; used only by loads without search flags."""
+        self.loaded: dict[str, str] = {}
+        """Base name → path of the module that an import of that name will get."""
+        self.modules: dict[str, None] = {}
+        """Paths of all loaded modules, in order."""
+        self.ran: set[str] = set()
+        """Python files whose code has run: importing them again does nothing."""
+        self.unread: dict[UnreadCall, None] = {}
+        """Loads and folders in the code of other distributions that has run, and that could not be read from it."""
+        self.touched: dict[str, None] = {}
+        """Paths that some load mapped, also those of loads that failed in the end."""
+        self.edges: dict[tuple[str, str, EdgeKind], Edge] = {}
+        """Every need that was met or not, by importer, name and kind."""
+        self._spent = [0]
+        """Lookups so far, counted together with those of every process that was forked from this one."""
+        self._searched: dict[tuple[str, tuple[str, ...]], Provider] = {}
+        """What searching for a name in some steps finds, shared by all forks: the files of a view never change."""
+        self._unmet: dict[tuple[str, int, str], tuple[Symbol, ...]] = {}
+        """The symbols that an entry of a file's import table does not find in another file; shared as well."""
+
+    def search_steps(self, path: str, flags: int) -> tuple[str, ...]:
+        """The places (folders, System32, python.exe's folder) in which a load looks for dependencies, in order."""
+        if flags & DEFAULT_DIRS:
+            flags |= APPLICATION_DIR | USER_DIRS | SYSTEM32
+        own = parent(path)
+        if flags & SEARCH_FLAGS:
+            steps = [own] if flags & DLL_LOAD_DIR else []
+            steps += [_PYTHON] if flags & APPLICATION_DIR else []
+            # The documentation leaves the order open; the loader puts each new folder in front of the others.
+            steps += reversed(self.user_dirs) if flags & USER_DIRS else []
+            steps += [_SYSTEM] if flags & SYSTEM32 else []
+        else:
+            steps = [own if flags & ALTERED_SEARCH_PATH else _PYTHON, _SYSTEM, *self.path_dirs]
+        return tuple(dict.fromkeys(steps))
+
+    def find(self, name: str, steps: tuple[str, ...], mapped: dict[str, str] | None = None) -> Provider:
+        """The provider of a DLL name in this process, where the given steps are searched."""
+        key = dll_key(name)
+        found = self.target.redirected(name)
+        if found is not None:
+            return found
+        if key in self.loaded:
+            return InView(self.loaded[key])
+        if mapped and key in mapped:
+            return InView(mapped[key])
+        known = self._searched.get((name, steps))
+        if known is None:
+            self.spend(1)
+            known = self._searched[name, steps] = self._search(name, key, steps)
+        return known
+
+    def _search(self, name: str, key: str, steps: tuple[str, ...]) -> Provider:
+        """The provider of a name that no module in the process has."""
+        if key in self._pythons:  # its file says what it exports, whatever a table says
+            return InView(self._pythons[key])
+        found = None if self._absent_from_prefix(key) else self.target.resident(name)
+        if found is not None:
+            return found
+        for step in steps:
+            found = self._look(step, name, key)
+            if found is not None:
+                return found
+        present = self.view.named(key)
+        found = self.target.elsewhere(name, steps)
+        if present and (isinstance(found, MayComeFrom) or (isinstance(found, OwnedBy) and not found.reachable)):
+            found = None
+        if found is not None and not isinstance(found, Missing):
+            return found
+        searched = tuple(step or "<prefix>" for step in steps)
+        return replace(found or Missing(), searched=searched, present_at=present)
+
+    def _look(self, step: str, name: str, key: str) -> Provider | None:
+        if step == _SYSTEM:
+            return self.target.in_system32(name)
+        if step == _PYTHON:
+            path = self.view.find(self.application_dir, key)
+            return InView(path) if path else None if self._absent_from_prefix(key) else self.target.beside_python(name)
+        path = self.view.find(step, key)
+        return InView(path) if path else None
+
+    @functools.cached_property
+    def _pythons(self) -> dict[str, str]:
+        """The DLLs of Python itself beside a ``python.exe``, by key; none where no interpreter's is readable."""
+        files = self.view.in_folder(self.application_dir) if self.view.find(self.application_dir, "python.exe") else ()
+        own = {dll_key(base_name(path)): path for path in files if _is_python(dll_key(base_name(path)))}
+        folder = f"{self.application_dir}/{ABI3T_FOLDER}".lstrip("/")
+        if own and (compatible := self.view.find(folder, "python3t.dll")):
+            own.setdefault("python3t.dll", compatible)
+        return own if any(python_of(key) and isinstance(self.view.image(own[key]), Image) for key in own) else {}
+
+    def _absent_from_prefix(self, key: str) -> bool:
+        """Whether a DLL of Python itself is not in a real prefix: conda's 3.15 has no ``python3t.dll``."""
+        return bool(self._pythons) and key not in self._pythons and _is_python(key)
+
+    def spend(self, lookups: int) -> None:
+        """Count the work; InputError if the DLLs were made to need more of it than any package does."""
+        self._spent[0] += lookups
+        if self._spent[0] > MAX_LOOKUPS:
+            raise InputError(
+                "the DLLs ask for too much",
+                because=f"loading them takes more than {MAX_LOOKUPS} lookups; they import each other in circles",
+                hint="this looks like an attack; if it is none, please report it",
+            )
+
+    def note(self, edge: Edge) -> None:
+        """Keep the first positive answer to each need, and what later binding learned about its symbols."""
+        key = (edge.importer, dll_key(edge.name), edge.kind)
+        known = self.edges.get(key)
+        # A later load may find what an earlier one missed, because it is in the process by then.
+        if known is None or edge.unexported or (isinstance(known.provider, Missing) and not known.unexported):
+            self.edges[key] = edge
 
     def fork(self) -> Loader:
         """Another process in the state of this one; what is loaded in one of them later is not in the other."""
-        other = Loader(
-            self.view,
-            self.system,
-            self.machine,
-            application_dir=self.application_dir,
-            user_dirs=self.user_dirs,
-            path_dirs=self.path_dirs,
-        )
-        other.loaded, other.modules, other._spent = dict(self.loaded), dict(self.modules), self._spent
-        other._searched, other._unmet = self._searched, self._unmet
-        other.ran, other.unread = set(self.ran), dict(self.unread)
+        other = copy.copy(self)
+        other.user_dirs, other.path_dirs = [*self.user_dirs], [*self.path_dirs]
+        other.loaded, other.modules, other.ran = {**self.loaded}, {**self.modules}, {*self.ran}
+        other.unread, other.touched, other.edges = {**self.unread}, {}, {}
         return other
 
     def after(self, first: Loader) -> Loader:

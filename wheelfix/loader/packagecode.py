@@ -5,14 +5,13 @@ from __future__ import annotations
 import ast
 import fnmatch
 import re
-import weakref
 from typing import TYPE_CHECKING
 
 from wheelfix.base.values import frozen, replace
 from wheelfix.loader.loadcall import AS_PYTHON_DOES
 from wheelfix.loader.packageloading import extension_modules, loading_of, module_name
 from wheelfix.loader.profile import Profile
-from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name, parent
+from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name, once_for_each, parent
 from wheelfix.model import CodeFolder, Image, LoadEvent, UnreadCall, dll_key, fold
 from wheelfix.pycode.budget import CodeBudget, budget_of, separate_budget
 from wheelfix.pycode.sourcecode import (
@@ -108,21 +107,9 @@ class PackageLoads:
         return tuple(dict.fromkeys(call for file in self.files for call in file.unread_calls))
 
 
-_LOADS: weakref.WeakKeyDictionary[FileView, dict[Profile, PackageLoads]] = weakref.WeakKeyDictionary()
-
-
+@once_for_each
 def package_loads(view: FileView, profile: Profile) -> PackageLoads:
-    """Find out, without running anything, what importing the subject of a view loads.
-
-    A view never changes, and in a set other distributions ask for it too: what was read once is used again.
-    """
-    known = _LOADS.setdefault(view, {})
-    if profile not in known:
-        known[profile] = _package_loads(view, profile)
-    return known[profile]
-
-
-def _package_loads(view: FileView, profile: Profile) -> PackageLoads:
+    """Find out, without running anything, what importing the subject of a view loads."""
     around = ViewFiles(view, profile)
     budget = budget_of(view)
     words = (*WORDS, _PATH) if profile.searches_path else WORDS

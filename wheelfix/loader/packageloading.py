@@ -10,7 +10,6 @@ import fnmatch
 import functools
 import importlib
 import re
-import weakref
 from typing import TYPE_CHECKING, Protocol, cast
 
 from wheelfix.base.inputfiles import listed_modules
@@ -18,7 +17,7 @@ from wheelfix.base.parsing import regex
 from wheelfix.base.values import frozen
 from wheelfix.loader import packages
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, MOD_NOT_FOUND, Failure
-from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer, base_name, parent
+from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer, base_name, once_for_each, parent
 from wheelfix.model import Image, LoadEvent, Machine, canonical, dll_key
 
 if TYPE_CHECKING:
@@ -233,17 +232,9 @@ def _present(view: FileView) -> Iterator[tuple[str, str]]:
             yield package, init
 
 
-_KNOWN: weakref.WeakKeyDictionary[FileView, PackageLoading | None] = weakref.WeakKeyDictionary()
-
-
+@once_for_each
 def loading_of(view: FileView) -> PackageLoading | None:
-    """The loading of the subject of a view; None when it is an ordinary package. It is read once for each view."""
-    if view not in _KNOWN:
-        _KNOWN[view] = _read_loading(view)
-    return _KNOWN[view]
-
-
-def _read_loading(view: FileView) -> PackageLoading | None:
+    """The loading of the subject of a view; None when it is an ordinary package."""
     own = [package for package, init in _present(view) if view.layer(init) is not Layer.ENVIRONMENT]
     found = [loading for package in own if (loading := _loader_of(package).recognise(view)) is not None]
     return max(found, key=lambda loading: loading.startup is not None, default=None)

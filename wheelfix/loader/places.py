@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import os
 import re
-import weakref
 from collections import Counter
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -110,6 +109,15 @@ class Environment:
         """The DLLs that no distribution's RECORD names."""
         dlls = (file.path for file in self.view.files if file.path.lower().endswith(".dll"))
         return frozenset(dlls).difference(*(distribution.paths for distribution in self.distributions))
+
+    @functools.cached_property
+    def beside(self) -> Neighbours:
+        """All that is installed, of which views of single distributions are made."""
+        view = self.view.background()
+        view.beside = Neighbours(
+            view, self.distributions, complete=self.complete, absent=self.elsewhere, searched=self.searched
+        )
+        return view.beside
 
     def disk_path(self, path: str) -> Path:
         """Where a path of the view is, or would be, on disk."""
@@ -338,6 +346,13 @@ class Neighbours:
     def __iter__(self) -> Iterator[str]:
         return iter(self.distributions)
 
+    def focused_on(self, distribution: Distribution) -> FileView:
+        """All files with one distribution as the subject; a view that was made for it before is used again."""
+        name = canonical(distribution.name)
+        if self.distributions.get(name) is distribution:
+            return self.view_of(name)
+        return self.view.focused(distribution.paths)  # another one of the same name
+
     def view_of(self, distribution: str) -> FileView:
         """All files, with those of one distribution as the subject."""
         if distribution not in self._views:
@@ -423,29 +438,3 @@ class Neighbours:
                 own = Requirements(self.distributions[name].requires, profile)
                 pending += [other for other in self.distributions if other not in found and other in own]
         return tuple(found)
-
-
-_WHOLE: weakref.WeakKeyDictionary[FileView, FileView] = weakref.WeakKeyDictionary()
-
-
-def whole_view(environment: Environment) -> FileView:
-    """All files of an environment, with the distributions they belong to; views of single ones are made from it."""
-    found = _WHOLE.get(environment.view)
-    if found is None:
-        found = _WHOLE[environment.view] = environment.view.background()
-        found.beside = Neighbours(
-            found,
-            environment.distributions,
-            complete=environment.complete,
-            absent=environment.elsewhere,
-            searched=environment.searched,
-        )
-    return found
-
-
-def focused_on(whole: FileView, distribution: Distribution) -> FileView:
-    """All files with one distribution as the subject; a view that was made for it before is used again."""
-    beside, name = whole.beside, canonical(distribution.name)
-    if isinstance(beside, Neighbours) and beside.distributions.get(name) is distribution:
-        return beside.view_of(name)
-    return whole.focused(distribution.paths)  # another one of the same name

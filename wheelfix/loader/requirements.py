@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
     from wheelfix.knowledge.provider_index import ProviderIndex
+    from wheelfix.loader.places import Neighbours
     from wheelfix.loader.profile import Profile
-    from wheelfix.loader.view import Beside
 
 _NAME = r"^\s*([A-Za-z0-9][A-Za-z0-9._-]*)"
 _EXTRA = r"""extra\s*==\s*['"]([^'"]{1,60})['"]"""
@@ -190,7 +190,7 @@ class Unmet:
     """The version that is installed; empty where none is."""
 
 
-def unmet_requirements(requires: Iterable[str], beside: Beside, profile: Profile) -> Iterator[Unmet]:
+def unmet_requirements(requires: Iterable[str], beside: Neighbours, profile: Profile) -> Iterator[Unmet]:
     """Yield what an installer would have to add or to replace, each distribution once; extras are not counted."""
     found: dict[str, Unmet] = {}
     for text in requires:
@@ -206,7 +206,7 @@ def unmet_requirements(requires: Iterable[str], beside: Beside, profile: Profile
     yield from found.values()
 
 
-def _is_unowned(distribution: str, beside: Beside) -> bool:
+def _is_unowned(distribution: str, beside: Neighbours) -> bool:
     """Whether the module of a distribution is there, and belongs to no other: it was installed without metadata."""
     modules = [module for module, owners in module_owners().items() if distribution in owners]
     files = (beside.file_of_module(module) for module in modules or [distribution.replace("-", "_")])
@@ -222,7 +222,7 @@ class DependencyTree:
         profile: Profile,
         index: Callable[[], ProviderIndex],
         imported: Callable[[], Iterable[str]] = tuple,
-        beside: Beside | None = None,
+        beside: Neighbours | None = None,
     ) -> None:
         """``imported`` gives the distributions that the wheel's code imports, ``beside`` has the installed ones."""
         self.required = Requirements(requires, profile)

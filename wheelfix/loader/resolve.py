@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import weakref
 from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.base.values import frozen, replace
@@ -41,7 +40,7 @@ from wheelfix.loader.packageloading import (
 )
 from wheelfix.loader.predict import BY_CODE, NO_FILE, absent_folder_code
 from wheelfix.loader.processes import FreshProcesses, Loaded, load_in, merged_edges
-from wheelfix.loader.view import BASE, Beside, FileView, base_name, parent
+from wheelfix.loader.view import FileView, base_name, once_for_each, parent
 from wheelfix.model import (
     AbsentModule,
     Alone,
@@ -66,6 +65,7 @@ from wheelfix.pycode.sourcecode import NO_MODULE, python_code
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from wheelfix.loader.places import Neighbours
     from wheelfix.loader.profile import Profile
 
 
@@ -248,25 +248,16 @@ def _is_module(image: Image, entries: tuple[str, ...]) -> bool:
     return any(python_of(item.dll) or dll_key(item.dll) in STABLE_ABI_DLLS for item in image.imports)
 
 
-_RESOLVED: weakref.WeakKeyDictionary[FileView, dict[tuple[Profile, tuple[str, ...]], Resolution]]
-_RESOLVED = weakref.WeakKeyDictionary()
 _FOR_PROGRAMS = (b'"PATH"', b"'PATH'", b"cwd=", b"chdir(")
 """What is in code that decides where the programs which it starts look for DLLs."""
 
 
+@once_for_each
 def resolve(view: FileView, profile: Profile, requires: tuple[str, ...] = ()) -> Resolution:
     """Load, in the model, everything that importing the subject of a view loads; then ask what else it needs.
 
-    A view never changes, so what was found out once is used again: a plan asks what the scan before it asked.
+    A plan asks what the scan before it asked.
     """
-    known = _RESOLVED.setdefault(view, {})
-    key = (profile, requires)
-    if key not in known:
-        known[key] = _resolve(view, profile, requires)
-    return known[key]
-
-
-def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Resolution:
     start = Start.of(view, profile, requires)
     loading, startup, followed = start.loading, start.startup, start.followed
     found, processes, dirs = start.run()
@@ -332,10 +323,7 @@ class Start:
         loads = package_loads(view, profile) if startup is None else PackageLoads()
         habits = PackageHabits(view, profile, loads)
         evidence = ProviderChain(profile, requires, loading, view, habits)
-        base = BASE if view.find(BASE, "python.exe") else ""  # a venv runs the python.exe that it was made from
-        searched = view.beside.searched if view.beside is not None else ()
-        system = Target(profile, evidence)
-        blank = Loader(view, system, profile.machine, application_dir=base, user_dirs=searched)
+        blank = Loader(view, Target(profile, evidence.provide))
         followed = FollowedImports(view, profile, loads, blank)
         habits.followed = followed
         calls = followed.plain.calls(loads.unread_calls)  # before the evidence is asked, which they are a part of
@@ -454,7 +442,7 @@ def _survey_programs(loader: Loader, blank: Loader, touched: frozenset[str]) -> 
             for need in image.imports if isinstance(image, Image) and not image.managed else ():
                 provider = blank.find(need.dll, steps)
                 if isinstance(provider, Missing):  # Python's folder is on PATH in many installations
-                    provider = blank.system.beside_python(need.dll) or provider
+                    provider = blank.target.beside_python(need.dll) or provider
                 edge = Edge(path, need.dll, EdgeKind.IMPORT, provider, True)
                 loader.edges.setdefault((path, dll_key(need.dll), EdgeKind.IMPORT), edge)
                 if isinstance(provider, InView) and provider.path not in touched and provider.path not in loaded:
@@ -504,7 +492,7 @@ class AfterOthers:
 class ImportOrders:
     """Tries orders of the distributions of a set; what each of them loads by itself is found out once."""
 
-    def __init__(self, beside: Beside, profile: Profile) -> None:
+    def __init__(self, beside: Neighbours, profile: Profile) -> None:
         self._beside, self._profile = beside, profile
         self._starts: dict[str, Start] = {}
         self._alone: dict[str, Imported] = {}
@@ -556,10 +544,5 @@ class ImportOrders:
         return self._alone[name]
 
 
-_ORDERS: weakref.WeakKeyDictionary[Beside, dict[Profile, ImportOrders]] = weakref.WeakKeyDictionary()
-
-
-def orders_of(beside: Beside, profile: Profile) -> ImportOrders:
-    """The orders of a set, shared by the examinations of all its distributions."""
-    known = _ORDERS.setdefault(beside, {})
-    return known.setdefault(profile, ImportOrders(beside, profile))
+orders_of = once_for_each(ImportOrders)
+"""The orders of a set, shared by the examinations of all its distributions."""

@@ -6,8 +6,9 @@ import collections
 import enum
 import functools
 import threading
+import weakref
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from wheelfix.archive import names as membernames
 from wheelfix.model import ByteSource, ImageFacts, fold
@@ -15,9 +16,9 @@ from wheelfix.pe.image import read_image
 from wheelfix.streams.pool import Task, WorkerPool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
-    from wheelfix.loader.profile import Profile
+    from wheelfix.loader.places import Neighbours
 
 PE_SUFFIXES = (".dll", ".pyd", ".exe")
 PLAIN_SUFFIXES = frozenset(
@@ -76,59 +77,21 @@ def base_name(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-class Beside(Protocol):
-    """The distributions that are installed with the subject."""
+_Found = TypeVar("_Found", bound="Callable[..., Any]")
 
-    complete: bool
-    """Whether nothing else is installed."""
-    absent: Mapping[str, str]
-    """What is, or may be, installed without its files being here, by normalised name, and why."""
-    searched: tuple[str, ...]
-    """Folders that every process searches, as conda's Python adds them when it starts."""
 
-    def __contains__(self, distribution: str) -> bool:
-        """Whether a distribution is installed, by its normalised name."""
-        ...
+def once_for_each(find: _Found) -> _Found:
+    """Keep what a function finds out about a view, or whatever its first argument is: none of them ever changes."""
+    known: weakref.WeakKeyDictionary[Any, dict[tuple[Any, ...], Any]] = weakref.WeakKeyDictionary()
 
-    def __iter__(self) -> Iterator[str]:
-        """The normalised names of all that are installed."""
-        ...
+    @functools.wraps(find)
+    def found(of: Any, *more: Any) -> Any:
+        answers = known.setdefault(of, {})
+        if more not in answers:
+            answers[more] = find(of, *more)
+        return answers[more]
 
-    def view_of(self, distribution: str) -> FileView:
-        """All files, with those of one distribution as the subject."""
-        ...
-
-    def version(self, distribution: str) -> str:
-        """The version that is installed; empty for a distribution that is not."""
-        ...
-
-    def requires(self, distribution: str) -> tuple[str, ...]:
-        """What the metadata of a distribution requires; empty for one that is not installed."""
-        ...
-
-    def paths(self, distribution: str) -> frozenset[str]:
-        """The files of a distribution; none for one that is not installed."""
-        ...
-
-    def owner(self, path: str) -> str:
-        """The distribution that a file belongs to; empty for a file of none."""
-        ...
-
-    def file_of_module(self, module: str) -> str | None:
-        """The file of a module, as Python finds it."""
-        ...
-
-    def has_module(self, module: str) -> bool:
-        """Whether a top-level module is there."""
-        ...
-
-    def knowing(self, name: str, files: Iterable[str], profile: Profile) -> Iterator[str]:
-        """Those of some files of distributions whose code may load a DLL of one of them, or add its folder."""
-        ...
-
-    def related(self, requires: tuple[str, ...], modules: Iterable[str], profile: Profile) -> tuple[str, ...]:
-        """The distributions that are required, transitively, or whose modules are imported."""
-        ...
+    return cast("_Found", found)
 
 
 class FileView:
@@ -138,7 +101,7 @@ class FileView:
         self._files = {file.path: file for file in sorted(files, key=itemgetter(0))}
         self._facts: dict[str, ImageFacts] = {} if facts is None else facts
         self._lock = threading.Lock()
-        self.beside: Beside | None = None
+        self.beside: Neighbours | None = None
         """The distributions that are installed with the subject, where it is known which these are."""
         self.deleted: Mapping[str, str] = {}
         """Images that RECORD lists and that are not there: their paths in RECORD by the keys of their names."""

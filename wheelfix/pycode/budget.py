@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import math
 import re
-import weakref
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import regex
 from wheelfix.base.values import dataclass, field
+from wheelfix.loader.view import once_for_each
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -288,22 +288,15 @@ class CodeBudget:
             raise OutOfBudget("its loops and functions go on for too long")
 
 
-_BUDGETS: weakref.WeakKeyDictionary[FileView, CodeBudget] = weakref.WeakKeyDictionary()
-
-
-def budget_of(view: FileView) -> CodeBudget:
-    """Return the budget of the package in a view; all readers of its code share it."""
-    found = _BUDGETS.get(view)
-    if found is None:
-        found = _BUDGETS[view] = separate_budget(view)
-    return found
-
-
 def separate_budget(view: FileView) -> CodeBudget:
     """Return a budget for one question about the package, so that others keep theirs; trees are shared."""
     room = KEPT_TOKENS if view.beside is None else KEPT_IN_SETS
     trees: KeptTrees = view.code_notes.setdefault("trees", KeptTrees(room=room))
     return CodeBudget(trees=trees)
+
+
+budget_of = once_for_each(separate_budget)
+"""The budget of the package in a view, which all readers of its code share."""
 
 
 MAX_PARTS = 1 << 14

@@ -14,9 +14,9 @@ from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.providers import module_owners, owners_of
 from wheelfix.knowledge.system import classify, runtime_file, system_dlls
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND, Failure
-from wheelfix.loader.loading import Loader, NoProviders, Target
+from wheelfix.loader.loading import Loader, Target
 from wheelfix.loader.packageloading import startup_at
-from wheelfix.loader.view import BASE, SITE_PACKAGES, FileView, base_name, parent
+from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name, parent
 from wheelfix.model import (
     Edge,
     EdgeKind,
@@ -413,21 +413,15 @@ def new_module(path: str, name: str = "") -> CodeModule:
     return CodeModule(name, path, names | {"__path__": [folder_of_file(path)]} if is_package else names)
 
 
-class _OwnersOfNames:
-    """What the process finds outside of the view: DLLs that some distribution is known to ship may be there."""
-
-    def provide(self, name: str, steps: tuple[str, ...]) -> Provider | None:
-        """The distributions that ship a DLL; which of them are installed is not known here."""
-        owners = tuple(dict.fromkeys(owner.distribution for owner in owners_of(name)))
-        return MayComeFrom(name, owners, "it may be installed") if owners else None
+def _owners_of_name(name: str, _: tuple[str, ...]) -> Provider | None:
+    """The distributions that ship a DLL; which of them are installed is not known here."""
+    owners = tuple(dict.fromkeys(owner.distribution for owner in owners_of(name)))
+    return MayComeFrom(name, owners, "it may be installed") if owners else None
 
 
 def first_process(view: FileView, profile: Profile, *, complete: bool = False) -> Loader:
     """A process in which nothing of the view has been loaded; in a ``complete`` one nothing else is installed."""
-    base = BASE if view.find(BASE, "python.exe") else ""
-    searched = view.beside.searched if view.beside is not None else ()
-    system = Target(profile, NoProviders() if complete else _OwnersOfNames())
-    return Loader(view, system, profile.machine, application_dir=base, user_dirs=searched)
+    return Loader(view, Target(profile) if complete else Target(profile, _owners_of_name))
 
 
 class WindowsMachine:

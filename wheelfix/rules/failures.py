@@ -12,7 +12,7 @@ from wheelfix.base.values import frozen, grouped
 from wheelfix.knowledge.system import runtime_file
 from wheelfix.loader.loadcall import BAD_EXE_FORMAT, INVALID_ORDINAL, MOD_NOT_FOUND, PROC_NOT_FOUND, runs_on
 from wheelfix.loader.resolve import ImportOrders, orders_of
-from wheelfix.loader.view import BASE, Beside
+from wheelfix.loader.view import BASE
 from wheelfix.model import Edge, EdgeKind, Finding, Image, LoadOutcome, Severity, Symbol, VcRedist, canonical, dll_key
 from wheelfix.rules.abi import python_abi, unimportable
 from wheelfix.rules.codeloads import missing_code_folders, missing_code_loads, raised_by_code
@@ -26,6 +26,8 @@ from wheelfix.rules.wording import arrow, dotted, last_part, listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from wheelfix.loader.places import Neighbours
 
 
 _NO_IMAGE = (unreadable_images, wrong_machine)
@@ -311,14 +313,14 @@ def _order_finding(
     )
 
 
-def _importers_of(subject: Subject, beside: Beside, path: str) -> list[str]:
+def _importers_of(subject: Subject, beside: Neighbours, path: str) -> list[str]:
     """The distributions whose import may load a DLL of the set: its own, and those that require it."""
     owner, own = subject.owner(path), canonical(subject.name)
     requiring = [name for name in beside if owner in beside.related(beside.requires(name), (), subject.profile)]
     return [name for name in dict.fromkeys([owner, *sorted(requiring)]) if name not in ("", own)]
 
 
-def _asked_before(subject: Subject, beside: Beside) -> tuple[str, ...] | None:
+def _asked_before(subject: Subject, beside: Neighbours) -> tuple[str, ...] | None:
     """The distributions before this one in the order that was asked about; None where it does not name this one."""
     order = []
     for name in subject.import_order:

@@ -342,7 +342,7 @@ def expectations(
     ):
         archive = parts[0].archive
         assert archive is not None
-        view = beside.around(parts).focused(parts[0].distribution.paths)
+        view = beside.around(parts).focused_on(parts[0].distribution)
         yield Expectations(WheelScan(archive, options, pool, None, view).examine(python=python))
 
 
