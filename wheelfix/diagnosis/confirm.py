@@ -113,7 +113,7 @@ def from_outcome(outcome: LoadOutcome, case: ScannedPackage, symptom: Symptom | 
     cause, needer = outcome.chain[-1], outcome.chain[-2] if len(outcome.chain) > 1 else ""
     owner = _owner_of(needer, cause, case) if needer else ""
     beside = case.exam.subject.view.beside
-    version = beside.version(owner) if owner and beside is not None else ""
+    version = beside[owner].version if owner and beside is not None else ""
     whose = f" of {owner} {version}".rstrip() if owner else ""
     missing = outcome.code == 126
     if missing and needer:
@@ -413,11 +413,11 @@ def pair_of_edge(case: ScannedPackage, edge: Edge) -> Pair:
     assert beside is not None
     assert isinstance(edge.provider, InView)
     user, provider = subject.owner(edge.importer), subject.owner(edge.provider.path)
-    requires = beside.requires(user) if user else subject.distribution.requires
+    requires = beside[user].requires if user else subject.distribution.requires
     asked = Requirements(requires, subject.profile).direct()
     requirement = next((one.specifier for one in asked if one.name == provider and not one.extra), "")
-    name, version = (user, beside.version(user)) if user else (canonical(subject.name), subject.distribution.version)
-    installed = beside.version(provider)
+    name, version = (user, beside[user].version) if user else (canonical(subject.name), subject.distribution.version)
+    installed = beside[provider].version
     build = torch_version(installed, subject.view) if provider == "torch" else installed
     return Pair(name, version, provider, installed, requirement, edge, build)
 

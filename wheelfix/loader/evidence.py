@@ -17,7 +17,7 @@ from wheelfix.knowledge.system import runtime_file
 from wheelfix.loader.followed import FollowedImports, packages_above, shown_message, top_level
 from wheelfix.loader.packageloading import PackageLoading, adds_toolkit
 from wheelfix.loader.requirements import Dependency, DependencyTree
-from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer, base_name, parent
+from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer, parent
 from wheelfix.model import AbsentModule, Assumed, MayComeFrom, Missing, OwnedBy, Provider, canonical, dll_key
 from wheelfix.pe.modulenames import LARGEST, CompiledNames
 from wheelfix.pycode.budget import budget_of, separate_budget
@@ -92,7 +92,6 @@ class PackageHabits:
         """Folders that it adds to the search, also those in which the package itself has no file."""
         self._names: dict[str, tuple[frozenset[str], bool] | None] = {}
         """By package: the names that it defines, and whether it takes others with a star; None if it may have any."""
-        self._modules: dict[str, dict[str, str]] = {}
         self._certain_imports: dict[str, Mapping[str, str]] = {}
         self.unread = False
         """Whether it adds folders or loads DLLs that could not be read from it."""
@@ -172,7 +171,7 @@ class PackageHabits:
         while way[-1] in (certain := self._certain(top)):
             way.append(certain[way[-1]])
         package, last = module.rpartition(".")[::2]
-        files = [self._file_of(name) or "" for name in (*way[1:], package)]
+        files = [self._view.module_file(name) or "" for name in (*way[1:], package)]
         sources = [python_source(self._view, file) for file in files if self._is_code(file)]
         if way[-1] != top or any(map(_MAKES_MODULES.search, sources)):
             return ""
@@ -188,7 +187,7 @@ class PackageHabits:
         if top not in self._certain_imports:
             by, importers, budget = {top: ""}, [top], separate_budget(self._view)
             for importer in importers:  # grows while it is walked
-                path = self._file_of(importer) or ""
+                path = self._view.module_file(importer) or ""
                 source = python_source(self._view, path).decode("utf-8", "replace") if self._is_code(path) else ""
                 for name, is_module in imported_first(source, path, budget) if source else ():
                     for found in (name[: end.start()] for end in re.finditer(r"\.|$", name)):
@@ -202,20 +201,21 @@ class PackageHabits:
     def _is_no_name(self, module: str) -> bool:
         """Whether a name can only be a module: a file is it, or it is private and the package has no word of it."""
         package, _, last = module.rpartition(".")
-        own = self._file_of(package) or ""
-        if self._file_of(module) or not (self._is_code(own) and last.startswith("_")):
-            return bool(self._file_of(module))
+        own = self._view.module_file(package) or ""
+        if self._view.module_file(module) or not (self._is_code(own) and last.startswith("_")):
+            return bool(self._view.module_file(module))
         source = python_source(self._view, own).decode("utf-8", "replace")
         return not any(word in source for word in (last, *_MAKES_NAMES))
 
     def _is_plain(self, place: tuple[str, int], fault: LoadFault) -> bool:
         """Whether a statement imports a module of a package of files, under no condition and in no ``try``."""
-        above, lines = self._file_of(fault.target.rpartition(".")[0]), python_source(self._view, place[0]).split(b"\n")
+        above = self._view.module_file(fault.target.rpartition(".")[0])
+        lines = python_source(self._view, place[0]).split(b"\n")
         return fault.cause == "module" and bool(above) and not lines[place[1] - 1][:1].isspace()
 
     def _look_for_absent(self, module: str, absent: dict[str, str], seen: set[str]) -> None:
         """Add the modules of the package that no file is, each with a file that is run and names it."""
-        path, most = self._file_of(module) or "", MANY_RUN if self._extensions else FEW_RUN
+        path, most = self._view.module_file(module) or "", MANY_RUN if self._extensions else FEW_RUN
         if not self._is_code(path) or not counts(path) or len(seen) > most:
             return
         top, package = module.partition(".")[0], module if path.endswith("/__init__.py") else module.rpartition(".")[0]
@@ -225,7 +225,7 @@ class PackageHabits:
             for named in self._named(package, source or plain, names):
                 if named in seen or named.partition(".")[0] != top or len(seen) > most:
                     continue
-                there = self._file_of(named) is not None
+                there = self._view.module_file(named) is not None
                 if indent and there and self._extensions:
                     continue  # only where all extension modules are gone are those behind guarded imports looked for
                 if indent:
@@ -235,7 +235,7 @@ class PackageHabits:
                 seen.add(named)
                 if there:
                     self._look_for_absent(named, absent, seen)
-                elif not (self._file_of(named.rpartition(".")[0]) or "").endswith(".pyd"):
+                elif not (self._view.module_file(named.rpartition(".")[0]) or "").endswith(".pyd"):
                     absent[named] = path  # unless it is below an extension module, which may make it: torch._C._nn
 
     def _named(self, package: str, source: bytes, names: bytes) -> Iterator[str]:
@@ -245,12 +245,12 @@ class PackageHabits:
         if dots:
             name = ".".join(filter(None, (*package.split(".")[: package.count(".") + 2 - dots], name[dots:])))
         yield from (name[: found.start()] for found in re.finditer(r"\.|$", name))
-        own = self._file_of(name)
+        own = self._view.module_file(name)
         if own is None or (own and not (own.endswith("/__init__.py") and self._is_code(own))):
             return  # what a file defines is not looked for
         for word in _WORDS.findall(names):
             last = word.decode("utf-8", "replace")
-            if self._file_of(f"{name}.{last}") is not None or not self._may_define(name, own or "", last):
+            if self._view.module_file(f"{name}.{last}") is not None or not self._may_define(name, own or "", last):
                 yield f"{name}.{last}"
 
     def _may_define(self, package: str, path: str, name: str) -> bool:
@@ -265,22 +265,6 @@ class PackageHabits:
 
     def _is_code(self, path: str) -> bool:
         return path.endswith(".py") and self._view.file(path).size <= SOURCE_LIMIT
-
-    def _file_of(self, module: str) -> str | None:
-        """The file that is a module; empty for a folder without ``__init__.py``, None if nothing is that module."""
-        path = f"{SITE_PACKAGES}/{module.replace('.', '/')}"
-        for spelled in (f"{path}/__init__.py", f"{path}.py"):
-            if spelled in self._view:
-                return spelled
-        found = self._compiled(parent(path)).get(module.rpartition(".")[2]) or self._compiled(path).get("__init__")
-        return found or ("" if self._view.in_folder(path) else None)
-
-    def _compiled(self, folder: str) -> Mapping[str, str]:
-        """The extension modules in a folder by name."""
-        if folder not in self._modules:
-            files = (file for file in self._view.in_folder(folder) if file.endswith(".pyd"))
-            self._modules[folder] = {base_name(file).partition(".")[0]: file for file in files}
-        return self._modules[folder]
 
     def perhaps_imports(self) -> tuple[str, ...]:
         """The top-level modules that the code which runs before the loads imports anywhere outside of ``try``.
@@ -346,11 +330,6 @@ def is_shippable(name: str) -> bool:
     return runtime_file(name) is None and (member is None or member.family.redistribute)
 
 
-def has_it(answer: ProviderAnswer) -> bool:
-    """Whether the version that pip chooses has it."""
-    return answer.ships is Ships.YES or (answer.ships is Ships.SOME and answer.newest)
-
-
 def owner_entry(name: str, distribution: str) -> Owner | None:
     """The entry of the table of distributions for a DLL of that distribution, one for every build first."""
     entries = [owner for owner in owners_of(name) if owner.distribution == distribution]
@@ -364,16 +343,12 @@ def some_have_it(dependency: Dependency, answer: ProviderAnswer) -> str:
     return f"{dependency.name} {answer.having[-1]} has it, {answer.without[-1]} does not"
 
 
-def other_version_has_it(name: str, distribution: str) -> bool:
-    """Whether some other version of the distribution has the DLL."""
-    return any(dll.distribution == distribution for dll in provider_index().shipped(name))
-
-
 def not_in_version(name: str, dependency: Dependency) -> str:
-    """Say that the required version does not have a DLL, and which versions do."""
-    own = [dll for dll in provider_index().shipped(name) if dll.distribution == dependency.name]
-    versions = own[0].versions if own else ()
-    shown = versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}" if versions else ""
+    """Say that the required version does not have a DLL, and which versions do; empty where none does."""
+    own = [dll.versions for dll in provider_index().shipped(name) if dll.distribution == dependency.name]
+    if not own:
+        return ""
+    shown = own[0][0] if len(own[0]) == 1 else f"{own[0][0]} to {own[0][-1]}"
     return f"{dependency} does not have it, {dependency.name} {shown} does"
 
 
@@ -432,13 +407,15 @@ class ProviderChain:
         if runtime is not None and runtime.debug:  # nobody gives these away; to ask would follow the package's code
             return None
         answers = self._ask(name)
-        for dependency, answer in answers:
-            if has_it(answer) and self._is_required(dependency):
-                return self._owned(name, dependency, answer, steps)
-        for dependency, answer in answers:
+        required = [(dependency, answer) for dependency, answer in answers if self._is_required(dependency)]
+        for dependency, answer in required:
+            if answer.ships is Ships.YES or (answer.ships is Ships.SOME and answer.newest):  # pip takes the newest
+                return self._owned(name, dependency, steps, answer.folders, answer.having or answer.between)
+        for dependency, answer in required:
             owner = owner_entry(name, dependency.name)
-            if owner is not None and self._is_required(dependency) and (owner.only or answer.ships is Ships.UNKNOWN):
-                return self._tabled(name, dependency, owner, answer, steps)
+            if owner is not None and (owner.only or answer.ships is Ships.UNKNOWN):
+                only = owner.only if answer.ships is Ships.NO else ""
+                return self._owned(name, dependency, steps, owner.folders, only=only)
         if name not in self._unclear_names:  # the folders do not matter to it, and it reads the package's code
             self._unclear_names[name] = self._unclear(name, answers)
         return self._assumed(name) or self._unclear_names[name]
@@ -467,8 +444,8 @@ class ProviderChain:
             elif dependency.with_extras and not answers_complete(self.beside) and self._may_be_others(name, dependency):
                 asked = f"{dependency.name}[{','.join(dependency.with_extras)}]"
                 unknown.append((asked, f"what {asked} installs besides {dependency.name} is not known"))
-            elif answer.ships is Ships.NO and other_version_has_it(name, dependency.name):
-                without.append(not_in_version(name, dependency))
+            elif answer.ships is Ships.NO and (text := not_in_version(name, dependency)):
+                without.append(text)
         unsure = unsure or unknown  # one that has the DLL says more than those of which nothing is known
         if not self._view.named(dll_key(name)):  # a file that is there, and is not found, is what matters
             unsure += self._of_programs(name)
@@ -514,7 +491,7 @@ class ProviderChain:
             if beside is None or dependency.name not in shippers or dependency.imported:
                 continue
             if dependency.name in beside and dependency.name not in beside.absent:
-                found.append(f"{dependency.name} {beside.version(dependency.name)} is installed and does not have it")
+                found.append(f"{dependency.name} {beside[dependency.name].version} is installed and does not have it")
                 if dependency.specifier:
                     found[-1] += f", {dependency} is asked for"
             elif beside.complete and dependency.name not in beside.absent:
@@ -533,18 +510,21 @@ class ProviderChain:
         for one in self.dependencies.required.direct() if beside is not None and beside.complete else ():
             if beside is None or one.extra or one.name in beside or one.name in beside.absent:
                 continue
-            if not name or (runtime_file(name) is None and (one.with_extras or not self._is_without(one, name))):
+            if name and not one.with_extras and self._answer(one, name).ships is Ships.NO:
+                continue
+            if not name or runtime_file(name) is None:
                 yield one
 
-    def _is_without(self, dependency: Dependency, name: str) -> bool:
-        try:
-            answer = provider_index().ships(dependency.name, dependency.specifier, name, self.profile.machine)
-        except ValueError:  # a specifier that is not valid
-            return False
-        return answer.ships is Ships.NO
+    def absent_modules(self) -> tuple[AbsentModule, ...]:
+        """The modules that are imported for certain and that no file is; a sure entry counts before others."""
+        found: dict[str, AbsentModule] = {}
+        for one in self._absent_modules():
+            if one.module not in found or (one.sure and not found[one.module].sure):
+                found[one.module] = one
+        return tuple(found.values())
 
-    def absent_modules(self) -> Iterator[AbsentModule]:
-        """The modules that are imported for certain and that no file has: of the package, and of what it requires."""
+    def _absent_modules(self) -> Iterator[AbsentModule]:
+        """Those of the package, and of what it requires."""
         beside = self.beside
         for module, file, raised, sure in self.habits.absent_own():
             if not self._may_have_part(module.partition(".")[0]):
@@ -583,18 +563,18 @@ class ProviderChain:
             yield AbsentModule(module, one.name, str(one), file, sure=False, specifier=one.specifier)
 
     def _ask(self, name: str) -> list[tuple[Dependency, ProviderAnswer]]:
-        """What the index says about each dependency, asked once for each name."""
+        """What the index says about each dependency whose files are not here, asked once for each name."""
         key = dll_key(name)
         if key not in self._answers:
-            index, found = provider_index(), []
-            for dependency in self._absent_or_assumed():
-                try:
-                    answer = index.ships(dependency.name, dependency.specifier, name, self.profile.machine)
-                except ValueError:  # a specifier that is not valid
-                    answer = index.ships(dependency.name, "", name, self.profile.machine)
-                found.append((dependency, answer))
-            self._answers[key] = found
+            self._answers[key] = [(one, self._answer(one, name)) for one in self._absent_or_assumed()]
         return self._answers[key]
+
+    def _answer(self, dependency: Dependency, name: str) -> ProviderAnswer:
+        index, machine = provider_index(), self.profile.machine
+        try:
+            return index.ships(dependency.name, dependency.specifier, name, machine)
+        except ValueError:  # a specifier that is not valid
+            return index.ships(dependency.name, "", name, machine)
 
     def _absent_or_assumed(self) -> list[Dependency]:
         """The dependencies whose files are not in the view, so that only the index can answer for them."""
@@ -637,20 +617,29 @@ class ProviderChain:
         wheels = provider_index().looked_at(dependency.name)
         return bool(wheels) and all(wheel.machine is None and wheel.tags.endswith("-any") for wheel in wheels)
 
-    def _owned(self, name: str, dependency: Dependency, answer: ProviderAnswer, steps: tuple[str, ...]) -> Provider:
+    def _owned(
+        self,
+        name: str,
+        dependency: Dependency,
+        steps: tuple[str, ...],
+        folders: tuple[str, ...],
+        versions: tuple[str, ...] = (),
+        only: str = "",
+    ) -> Provider:
+        """A required distribution that has a DLL in some folders: whether the load finds it there."""
         owner = owner_entry(name, dependency.name)
-        folders = answer.folders or (owner.folders if owner else ())
-        reachable, because = self._reach(dependency, folders, owner, steps)
-        if not reachable and owner is not None and owner.preloads:
-            return MayComeFrom(name, (str(dependency),), because)
-        if not reachable and self.habits.unread:
-            return MayComeFrom(name, (str(dependency),), f"{because}, as far as the package's code could be read")
-        first = "" if reachable else self._imported_user_of(dependency.name)
-        if first:
+        reachable, because = self._reach(dependency, folders or (owner.folders if owner else ()), owner, steps)
+        if reachable:
+            return OwnedBy(name, dependency.name, True, because, dependency.specifier, dependency.via, versions, only)
+        unsure = owner is not None and owner.preloads
+        if not unsure and self.habits.unread:
+            unsure, because = True, f"{because}, as far as the package's code could be read"
+        if not unsure and (first := self._imported_user_of(dependency.name)):
+            unsure = True
             because += f" here, but {first} is imported first, requires {dependency.name} too, and may add it"
+        if unsure:
             return MayComeFrom(name, (str(dependency),), because)
-        versions = answer.having or answer.between
-        return OwnedBy(name, dependency.name, reachable, because, dependency.specifier, dependency.via, versions, "")
+        return OwnedBy(name, dependency.name, False, because, dependency.specifier, dependency.via, versions, only)
 
     def _imported_user_of(self, distribution: str) -> str:
         """A distribution, not in the view, that the package imports and that requires this one as well."""
@@ -660,16 +649,6 @@ class ProviderChain:
             if name != distribution and not at_hand and any(one.name == distribution for one in required):
                 return name
         return ""
-
-    def _tabled(
-        self, name: str, dependency: Dependency, owner: Owner, answer: ProviderAnswer, steps: tuple[str, ...]
-    ) -> Provider:
-        """What the table of distributions says where the index does not know, or does not know that build."""
-        reachable, because = self._reach(dependency, owner.folders, owner, steps)
-        if not reachable and owner.preloads:
-            return MayComeFrom(name, (str(dependency),), because)
-        only = owner.only if owner.only and answer.ships is Ships.NO else ""
-        return OwnedBy(name, dependency.name, reachable, because, dependency.specifier, dependency.via, (), only)
 
     def _reach(
         self, dependency: Dependency, folders: tuple[str, ...], owner: Owner | None, steps: tuple[str, ...]

@@ -15,7 +15,7 @@ from wheelfix.archive.names import expand_tag
 from wheelfix.archive.record import MAX_SIZE, Record
 from wheelfix.base.inputfiles import read_file
 from wheelfix.base.parsing import read_json
-from wheelfix.base.values import frozen
+from wheelfix.base.values import frozen, replace
 from wheelfix.errors import WheelfixError
 from wheelfix.loader.view import SITE_PACKAGES, FileView
 from wheelfix.model import canonical, fold
@@ -73,41 +73,35 @@ class Distribution:
         return own or not all(tag.endswith("-any") for tag in self.tags)
 
 
-@frozen
-class Installations:
-    """All distributions of an environment."""
+def find_installations(
+    view: FileView, site: Path, prefix: Path | None
+) -> tuple[tuple[Distribution, ...], dict[str, str]]:
+    """Return what is installed in a site-packages folder, and in the prefix by conda.
 
-    distributions: tuple[Distribution, ...]
-    elsewhere: dict[str, str]
-    """Those whose files are not known, by normalised name, and why."""
-
-
-def find_installations(view: FileView, site: Path, prefix: Path | None) -> Installations:
-    """Return what is installed in a site-packages folder, and in the prefix by conda."""
+    Also the distributions whose files are not known, by normalised name, and why.
+    """
     known = {fold(file.path): file.path for file in view.files}
     packages = list(_conda_packages(prefix))
     found: dict[str, Distribution] = {}
-    elsewhere: dict[str, str] = {}
+    notes = [(link.stem, _editable("".join(_lines(link)[:1]))) for link in sorted(site.glob("*.egg-link"))]
     for folder in sorted(site.glob("*.dist-info")):
         one = _from_dist_info(folder, known, packages)
         if one is not None:
             found[folder.name] = one
-            _note(elsewhere, one, _place_of(folder) or _unlisted(folder, one))
+            notes.append((one.name, _place_of(folder) or _unlisted(folder, one)))
     names = {canonical(one.name) for one in found.values()}
     for folder in sorted(site.glob("*.egg-info")):
         one = _from_egg_info(folder, known)
         if one is not None and canonical(one.name) not in names:
             names.add(canonical(one.name))
             found[folder.name] = one
-            _note(elsewhere, one, _unlisted(folder, one))
-    for link in sorted(site.glob("*.egg-link")):
-        elsewhere.setdefault(canonical(link.stem), _editable(_first_line(link)))
+            notes.append((one.name, _unlisted(folder, one)))
     owned = {path for one in found.values() for path in one.paths}
     for package in packages:
-        name, paths = canonical(package.name), frozenset(_present(package.files, known)) - owned
-        if paths and name not in names:
-            found[package.label] = Distribution(package.name, package.version, package.label, paths)
-    return Installations(tuple(found.values()), elsewhere)
+        paths = frozenset(_present(package.paths, known)) - owned
+        if paths and canonical(package.name) not in names:
+            found[package.dist_info] = replace(package, paths=paths)
+    return tuple(found.values()), {canonical(name): why for name, why in notes if why}
 
 
 def distribution_in(folder: Path) -> Distribution | None:
@@ -123,15 +117,10 @@ def conda_folders(prefix: Path | None, label: str) -> tuple[str, ...]:
     return tuple(f"{label}{folder}" for folder in CONDA_FOLDERS)
 
 
-def _note(elsewhere: dict[str, str], one: Distribution, why: str) -> None:
-    if why:
-        elsewhere[canonical(one.name)] = why
-
-
 # --------------------------------------------------------------------------------------------- dist-info, egg-info
 
 
-def _from_dist_info(folder: Path, known: dict[str, str], packages: list[_InstalledByConda]) -> Distribution | None:
+def _from_dist_info(folder: Path, known: dict[str, str], packages: list[Distribution]) -> Distribution | None:
     spelled, version = _name_and_version(folder)
     if not spelled:
         return None
@@ -143,8 +132,8 @@ def _from_dist_info(folder: Path, known: dict[str, str], packages: list[_Install
         absent = tuple(_not_there(rows, folder.parent, known))
     else:
         own = f"{fold(SITE_PACKAGES)}/{fold(folder.name)}/"
-        conda = next((one for one in packages if any(fold(file).startswith(own) for file in one.files)), None)
-        listed = conda.files if conda is not None else _below(_modules(folder, spelled), known)
+        conda = next((one for one in packages if any(fold(file).startswith(own) for file in one.paths)), None)
+        listed = conda.paths if conda is not None else _below(_modules(folder, spelled), known)
     return Distribution(
         name=metadata.get("name", (spelled,))[0],
         version=metadata.get("version", (version,))[0],
@@ -249,23 +238,13 @@ def _editable(place: str) -> str:
 # ------------------------------------------------------------------------------------------------------------ conda
 
 
-@frozen
-class _InstalledByConda:
-    """A package that conda has installed."""
-
-    name: str
-    version: str
-    label: str
-    files: tuple[str, ...]
-
-
-def _conda_packages(prefix: Path | None) -> Iterator[_InstalledByConda]:
+def _conda_packages(prefix: Path | None) -> Iterator[Distribution]:
     for path in sorted(prefix.glob("conda-meta/*.json")) if prefix is not None else ():
         about = _json(path)
         name, version, files = about.get("name"), about.get("version"), about.get("files")
         if isinstance(name, str) and isinstance(files, list):
-            listed = tuple(file for file in files if isinstance(file, str))
-            yield _InstalledByConda(name, str(version or ""), f"conda-meta/{path.name}", listed)
+            listed = frozenset(file for file in files if isinstance(file, str))
+            yield Distribution(name, str(version or ""), f"conda-meta/{path.name}", listed)
 
 
 # ------------------------------------------------------------------------------------------------------------ files
@@ -301,23 +280,19 @@ def _not_there(rows: Iterable[str], site: Path, known: dict[str, str]) -> Iterat
             yield path
 
 
-def _headers(path: Path) -> dict[str, tuple[str, ...]]:
+def _text(path: Path) -> str:
     try:
-        return parse_headers(read_file(path, HEADER_LIMIT).decode("utf-8", "replace"))
+        return read_file(path, HEADER_LIMIT).decode("utf-8", "replace")
     except OSError:
-        return {}
+        return ""
+
+
+def _headers(path: Path) -> dict[str, tuple[str, ...]]:
+    return parse_headers(_text(path))
 
 
 def _lines(path: Path) -> list[str]:
-    try:
-        text = read_file(path, HEADER_LIMIT).decode("utf-8", "replace")
-    except OSError:
-        return []
-    return [line.strip() for line in text.splitlines() if line.strip()]
-
-
-def _first_line(path: Path) -> str:
-    return next(iter(_lines(path)), "")
+    return [line.strip() for line in _text(path).splitlines() if line.strip()]
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import fnmatch
 import functools
 import importlib
 import re
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING
 
 from wheelfix.base.inputfiles import listed_modules
 from wheelfix.base.parsing import regex
@@ -21,7 +21,7 @@ from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer, base_name, once
 from wheelfix.model import Image, LoadEvent, Machine, canonical, dll_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from wheelfix.loader.loading import Loader
     from wheelfix.loader.profile import Profile
@@ -112,13 +112,18 @@ def module_name(path: str) -> str:
     return ".".join([*folder.split("/"), name]) if folder else name
 
 
-def has_entry(view: FileView, path: str) -> bool:
-    """Whether an extension module exports the function that Python 3 calls to import it; True if not known."""
-    image, name = view.image(path), stem(path)
-    if not isinstance(image, Image) or not name.isascii():
+def has_entry(view: FileView, path: str, entries: tuple[str, ...] = ENTRIES) -> bool:
+    """Whether an extension module exports the function that Python calls to import it; True if not known."""
+    image, name = view.image(path), entry_name(path)
+    if not isinstance(image, Image) or not name.isidentifier() or not name.isascii():
         return True
-    name = base_name(path.rpartition("/")[0]) if name == "__init__" else name
-    return any(entry + name in image.exports.names for entry in ENTRIES)
+    return any(entry + name in image.exports.names for entry in entries)
+
+
+def entry_name(path: str) -> str:
+    """The name that the function ends with which Python calls to import an extension module."""
+    name = stem(path)
+    return base_name(parent(path)) if name == "__init__" else name
 
 
 def without_entry(name: str, python: tuple[int, int] | None) -> str:
@@ -130,17 +135,6 @@ def without_entry(name: str, python: tuple[int, int] | None) -> str:
 def stem(path: str) -> str:
     """The name of a module's file, without its suffixes."""
     return base_name(path).split(".")[0]
-
-
-class PackageLoader(Protocol):
-    """What a module of ``loader/packages`` has to have."""
-
-    def recognise(self, view: FileView) -> PackageLoading | None:
-        """Return how the package in this view loads its DLLs; None for one of the same name that does not do so.
-
-        It is read from the package's own files, never guessed from its version.
-        """
-        ...
 
 
 @frozen
@@ -220,23 +214,21 @@ def known_packages() -> tuple[str, ...]:
     return tuple(listed_modules(packages))
 
 
-def _loader_of(package: str) -> PackageLoader:
-    return cast("PackageLoader", importlib.import_module(f"{packages.__name__}.{package}"))
+def _recognised(view: FileView, package: str) -> PackageLoading | None:
+    """How the package in this view loads its DLLs; None for one of the same name that does not do so.
 
-
-def _present(view: FileView) -> Iterator[tuple[str, str]]:
-    """The known packages that are in a view, each with its ``__init__.py``."""
-    for package in known_packages():
-        init = view.find(f"{SITE_PACKAGES}/{package}", "__init__.py")
-        if init is not None:
-            yield package, init
+    Its module reads that from the package's own files, and never guesses from its version.
+    """
+    found: PackageLoading | None = importlib.import_module(f"{packages.__name__}.{package}").recognise(view)
+    return found
 
 
 @once_for_each
 def loading_of(view: FileView) -> PackageLoading | None:
     """The loading of the subject of a view; None when it is an ordinary package."""
-    own = [package for package, init in _present(view) if view.layer(init) is not Layer.ENVIRONMENT]
-    found = [loading for package in own if (loading := _loader_of(package).recognise(view)) is not None]
+    inits = {package: view.find(f"{SITE_PACKAGES}/{package}", "__init__.py") for package in known_packages()}
+    own = (package for package, init in inits.items() if init and view.layer(init) is not Layer.ENVIRONMENT)
+    found = [loading for package in own if (loading := _recognised(view, package)) is not None]
     return max(found, key=lambda loading: loading.startup is not None, default=None)
 
 
@@ -245,21 +237,15 @@ def startup_at(view: FileView, path: str) -> Startup | None:
     package = path.removeprefix(f"{SITE_PACKAGES}/").removesuffix("/__init__.py")
     if package not in known_packages() or path not in view or not path.endswith("/__init__.py"):
         return None
-    loading = _loader_of(package).recognise(view)
+    loading = _recognised(view, package)
     return loading.startup if loading is not None else None
 
 
-def metadata_of(view: FileView, distributions: tuple[str, ...]) -> str:
-    """The METADATA of the first of some distributions that is in a view; empty when there is none."""
-    for file in view.files:
-        folder, _, name = file.path.removeprefix(f"{SITE_PACKAGES}/").partition("/")
-        if (
-            name == "METADATA"
-            and folder.endswith(".dist-info")
-            and canonical(folder.partition("-")[0]) in distributions
-        ):
-            return view.read_text(file.path) or ""
-    return ""
+def metadata_of(view: FileView, names: str) -> str:
+    """The METADATA of the first distribution in a view whose name fits a pattern; empty when there is none."""
+    found = (path for path in view.named("METADATA") if path.endswith(".dist-info/METADATA"))
+    own = (path for path in found if re.fullmatch(names, canonical(base_name(parent(path)).partition("-")[0])))
+    return view.read_text(next(own, "")) or ""
 
 
 # ------------------------------------------------------------------------------------------- what a startup does

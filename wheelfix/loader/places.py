@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.names import installed_path
-from wheelfix.base.inputfiles import open_regular, read_file
+from wheelfix.base.inputfiles import open_regular
 from wheelfix.base.values import field, frozen
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.loader.installations import Distribution, conda_folders, find_installations, normal_path, record_paths
@@ -25,7 +25,6 @@ from wheelfix.loader.view import (
     FileView,
     Layer,
     ViewFile,
-    base_name,
 )
 from wheelfix.model import ByteSource, canonical, dll_key, fold
 from wheelfix.streams.source import FileSource
@@ -162,22 +161,21 @@ def open_environment(path: Path) -> Environment:
     prefix = _prefix_of(site)
     files = list(_walk(site, SITE_PACKAGES))
     searched: tuple[str, ...] = ()
-    if prefix is not None:
-        files += _prefix_files(prefix, "")
-        searched = conda_folders(prefix, "")
-        base = _base_prefix(prefix)
-        if base is not None:
-            files += _prefix_files(base, BASE + "/")
-            searched += conda_folders(base, BASE + "/")
+    settings = _venv_settings(prefix)
+    home = Path(settings.get("home") or "?")  # of the Python that a venv was made from, if it is on this machine
+    for folder, label in ((prefix, ""), (home if home.is_dir() else None, BASE + "/")):
+        if folder is not None:
+            files += _prefix_files(folder, label)
+            searched += conda_folders(folder, label)
     userbase = _userbase_of(site)
     if userbase is not None:
         files += _walk_flat(_descend(userbase, ("library", "bin")), f"{USER}/Library/bin")
     files += _recorded_outside(site, prefix, {fold(file.path) for file in files})
     view = FileView(files)
-    found = find_installations(view, site, prefix)
-    python = _python_version(prefix, site) or _python_of_most(found.distributions)
-    complete = userbase is None and not (prefix is not None and _uses_system_packages(prefix))
-    return Environment(prefix or site, site, view, found.distributions, python, found.elsewhere, searched, complete)
+    distributions, elsewhere = find_installations(view, site, prefix)
+    python = _python_version(prefix, settings, site) or _python_of_most(distributions)
+    complete = userbase is None and settings.get("include-system-site-packages", "").lower() != "true"
+    return Environment(prefix or site, site, view, distributions, python, elsewhere, searched, complete)
 
 
 def _recorded_outside(site: Path, prefix: Path | None, known: set[str]) -> Iterator[ViewFile]:
@@ -210,21 +208,15 @@ def _userbase_of(site: Path) -> Path | None:
     return site.parent.parent if re.fullmatch(r"python3\d+", site.parent.name.lower()) else None
 
 
-def _base_prefix(prefix: Path) -> Path | None:
-    """The Python that a venv was made from, if its folder is on this machine."""
+def _venv_settings(prefix: Path | None) -> dict[str, str]:
+    """What the ``pyvenv.cfg`` of a venv says."""
     try:
-        text = read_file(prefix / "pyvenv.cfg", 1 << 16).decode("utf-8", "replace")
+        with open_regular((prefix or Path("?")) / "pyvenv.cfg") as file:
+            lines = file.read(1 << 16).decode("utf-8", "replace").splitlines()
     except OSError:
-        return None
-    pairs = (line.partition("=") for line in text.splitlines())
-    home = next((value.strip() for key, equals, value in pairs if equals and key.rstrip() == "home"), "")
-    return Path(home) if home and Path(home).is_dir() else None
-
-
-def _uses_system_packages(prefix: Path) -> bool:
-    """Whether a venv was made with ``--system-site-packages``."""
-    text = _head(prefix / "pyvenv.cfg").lower()
-    return re.search(r"^include-system-site-packages[ \t]*=[ \t]*true\b", text, re.MULTILINE) is not None
+        return {}
+    pairs = (line.partition("=") for line in reversed(lines))  # the first line of a name counts
+    return {key.strip().lower(): value.strip() for key, equals, value in pairs if equals}
 
 
 def _prefix_files(prefix: Path, label: str) -> Iterator[ViewFile]:
@@ -265,30 +257,14 @@ def _disk_file(path: Path, label: str) -> ViewFile:
     return ViewFile(label, str(path), size, functools.partial(FileSource, path))
 
 
-def _head(path: Path) -> str:
-    """Return the first part of a small text file."""
-    try:
-        with open_regular(path) as file:
-            return file.read(1 << 16).decode("utf-8", "replace")
-    except OSError:
-        return ""
-
-
-def _python_version(prefix: Path | None, site: Path) -> tuple[int, int] | None:
-    """The version of the Python in an environment, from its DLL, ``pyvenv.cfg`` or folder names."""
-    names: list[str] = []
-    if prefix is not None:
-        names = [path.name for path in sorted(prefix.glob("*.dll"))]
-        cfg = prefix / "pyvenv.cfg"
-        if cfg.is_file():
-            match = re.search(r"^version(?:_info)?[ \t]*=[ \t]*([0-9]{1,2})\.([0-9]{1,3})\b", _head(cfg), re.MULTILINE)
-            if match:
-                return int(match[1]), int(match[2])
-    for name in [*names, site.parent.name]:
-        match = re.fullmatch(r"python(3)\.?([0-9]{1,3})t?(?:\.dll)?", name.lower())
-        if match:
-            return int(match[1]), int(match[2])
-    return None
+def _python_version(prefix: Path | None, settings: dict[str, str], site: Path) -> tuple[int, int] | None:
+    """The version of the Python in an environment, from ``pyvenv.cfg``, its DLL or folder names."""
+    stated = settings.get("version") or settings.get("version_info", "")
+    dlls = sorted(prefix.glob("*.dll")) if prefix is not None else []
+    patterns = [(stated, r"([0-9]{1,2})\.([0-9]{1,3})\b.*")]
+    patterns += [(path.name.lower(), r"python(3)\.?([0-9]{1,3})t?(?:\.dll)?") for path in (*dlls, site.parent)]
+    found = next(filter(None, (re.fullmatch(pattern, text) for text, pattern in patterns)), None)
+    return (int(found[1]), int(found[2])) if found else None
 
 
 def _python_of_most(distributions: Iterable[Distribution]) -> tuple[int, int] | None:
@@ -316,6 +292,9 @@ LISTED = 500_000
 """Files that the views of single distributions list together; beyond that the oldest view is made again if needed."""
 
 
+NOT_INSTALLED = Distribution("")
+
+
 class Neighbours:
     """What is installed in one place; shared by the examinations of all its distributions."""
 
@@ -337,8 +316,6 @@ class Neighbours:
         self.absent: Mapping[str, str] = {canonical(name): why for name, why in (absent or {}).items()}
         self.searched = searched
         self._views: dict[str, FileView] = {}
-        self._files_of_modules: dict[str, str | None] = {}
-        self._extensions: dict[str, dict[str, str]] = {}
 
     def __contains__(self, distribution: str) -> bool:
         return distribution in self.distributions
@@ -365,51 +342,17 @@ class Neighbours:
     def _owners(self) -> dict[str, str]:
         return {path: name for name, one in self.distributions.items() for path in one.paths}
 
-    def version(self, distribution: str) -> str:
-        """The version that is installed; empty for a distribution that is not."""
-        found = self.distributions.get(distribution)
-        return found.version if found is not None else ""
-
-    def requires(self, distribution: str) -> tuple[str, ...]:
-        """What the metadata of a distribution requires; empty for one that is not installed."""
-        found = self.distributions.get(distribution)
-        return found.requires if found is not None else ()
-
-    def paths(self, distribution: str) -> frozenset[str]:
-        """The files of a distribution; none for one that is not installed."""
-        found = self.distributions.get(distribution)
-        return found.paths if found is not None else frozenset()
+    def __getitem__(self, distribution: str) -> Distribution:
+        """What is installed under a name; without version and files if nothing is."""
+        return self.distributions.get(distribution, NOT_INSTALLED)
 
     def owner(self, path: str) -> str:
         """The distribution that a file belongs to; empty for a file of none."""
         return self._owners.get(path, "")
 
-    def file_of_module(self, module: str) -> str | None:
-        """The file of a module, as Python finds it: a package, an extension module, a Python file."""
-        if module not in self._files_of_modules:
-            self._files_of_modules[module] = self._find_module(module)
-        return self._files_of_modules[module]
-
-    def _find_module(self, module: str) -> str | None:
-        folder, _, name = f"{SITE_PACKAGES}/{module.replace('.', '/')}".rpartition("/")
-        package = self.view.find(f"{folder}/{name}", "__init__.py")
-        if package is not None:
-            return package
-        if folder not in self._extensions:
-            found = (path for path in reversed(self.view.in_folder(folder)) if path.endswith(".pyd"))
-            self._extensions[folder] = {base_name(path).split(".")[0]: path for path in found}
-        return self._extensions[folder].get(name) or self.view.find(folder, f"{name}.py")
-
-    def has_module(self, module: str) -> bool:
-        """Whether a top-level module, or a folder of that name, is there."""
-        if self.file_of_module(module) is not None:
-            return True
-        prefix = f"{SITE_PACKAGES}/{module}/".lower()
-        return any(folder.lower().startswith(prefix) for folder in self._folders)
-
-    @functools.cached_property
-    def _folders(self) -> tuple[str, ...]:
-        return tuple(f"{folder}/" for folder in self.view.folders())
+    def owner_of_module(self, module: str) -> str:
+        """The distribution that has a module; empty if none has it."""
+        return self.owner(self.view.module_file(module) or "")
 
     # ------------------------------------------------------------------------------------------ who belongs to whom
 
@@ -421,9 +364,9 @@ class Neighbours:
         owners = {self.owner(path) for path in self.view.named(dll_key(name))} - {""}
         for file in files if owners else ():
             own = self.owner(file)
-            needed = {own, *self.related(self.requires(own), (), profile)}
+            needed = {own, *self.related(self[own].requires, (), profile)}
             if not own or any(
-                owner in needed or own in self.related(self.requires(owner), (), profile) for owner in owners
+                owner in needed or own in self.related(self[owner].requires, (), profile) for owner in owners
             ):
                 yield file
 
@@ -431,7 +374,7 @@ class Neighbours:
         """The distributions that are required, transitively, or whose modules are imported."""
         found: dict[str, None] = {}
         pending = [name for name in self.distributions if name in Requirements(requires, profile)]
-        pending += filter(None, (self.owner(self.file_of_module(module) or "") for module in modules))
+        pending += filter(None, map(self.owner_of_module, modules))
         for name in pending:  # grows while it is walked
             if name not in found:
                 found[name] = None

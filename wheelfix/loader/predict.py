@@ -82,32 +82,29 @@ def _own_error(view: FileView, outcome: LoadOutcome) -> str:
 
 def error_line(outcome: LoadOutcome, shown: str, python: tuple[int, int] | None = None) -> str:
     """The last line of the traceback, as Python prints it on an English Windows."""
-    text = message_text(outcome.code)
-    version = python or (3, 8)
-    if outcome.event.cause == "extension" and outcome.event.text:
-        return outcome.event.text
-    if outcome.event.cause == "extension" and version < (3, 8):
+    event, text, version = outcome.event, message_text(outcome.code), python or (3, 8)
+    name = event.module.rpartition(".")[2]
+    if event.cause == "extension" and event.text:
+        return event.text
+    if event.cause == "extension" and version < (3, 8):
         return f"ImportError: DLL load failed: {text}"
-    if outcome.event.cause == "extension":
-        return f"ImportError: DLL load failed while importing {outcome.event.module.rpartition('.')[2]}: {text}"
-    if outcome.event.cause == "module":
-        name = outcome.event.module.rpartition(".")[2]
+    if event.cause == "extension":
+        return f"ImportError: DLL load failed while importing {event.module.rpartition('.')[2]}: {text}"
+    if event.cause == "module":
         if outcome.code == PROC_NOT_FOUND and version < (3, 0):
             return f"ImportError: dynamic module does not define init function (init{name})"
         if outcome.code == PROC_NOT_FOUND:
             return f"ImportError: {without_entry(name, python)}"
         kind = "ImportError" if version < (3, 6) else "ModuleNotFoundError"
-        return f"{kind}: No module named '{outcome.event.module}'"
-    if outcome.event.cause == "folder" and outcome.code == FILE_NOT_FOUND:
+        return f"{kind}: No module named '{event.module}'"
+    if event.cause == "folder" and outcome.code == FILE_NOT_FOUND:
         return f"FileNotFoundError: [WinError 2] The system cannot find the file specified: '{shown}'"
-    if outcome.event.cause in ("folder", "listing"):
+    if event.cause in ("folder", "listing"):
         return f"FileNotFoundError: [WinError 3] The system cannot find the path specified: '{shown}'"
-    if outcome.event.cause == "raise" and outcome.event.text:
-        return f"{outcome.event.module}: {outcome.event.text}"
-    if outcome.event.cause == "raise":
+    if event.cause == "raise":
         state = "is not there" if outcome.detail == NO_FILE else "cannot be loaded"
-        return f"{outcome.event.module}: raised by the package because {outcome.chain[-1]} {state}"
-    if outcome.event.cause == "cffi":
+        return f"{event.module}: {event.text or f'raised by the package because {outcome.chain[-1]} {state}'}"
+    if event.cause == "cffi":
         return f"OSError: cannot load library '{shown}': error {outcome.code:#x}"
     if outcome.code == MOD_NOT_FOUND:
         return (

@@ -198,7 +198,7 @@ def unmet_requirements(requires: Iterable[str], beside: Neighbours, profile: Pro
         if requirement is None or not holds_on_target(requirement, profile):
             continue
         name = canonical(requirement.name)
-        there = beside.version(name) if name in beside else ""
+        there = beside[name].version
         if name in found or (name in beside and fits(there, str(requirement.specifier), unknown=True)):
             continue
         if name in beside or (beside.complete and name not in beside.absent and not _is_unowned(name, beside)):
@@ -209,8 +209,8 @@ def unmet_requirements(requires: Iterable[str], beside: Neighbours, profile: Pro
 def _is_unowned(distribution: str, beside: Neighbours) -> bool:
     """Whether the module of a distribution is there, and belongs to no other: it was installed without metadata."""
     modules = [module for module, owners in module_owners().items() if distribution in owners]
-    files = (beside.file_of_module(module) for module in modules or [distribution.replace("-", "_")])
-    return any(file is not None and not beside.owner(file) for file in files)
+    files = map(beside.view.module_file, modules or [distribution.replace("-", "_")])
+    return any(file and not beside.owner(file) for file in files)
 
 
 class DependencyTree:
@@ -269,7 +269,7 @@ class DependencyTree:
     def _requirements(self, dependency: Dependency) -> Iterable[Dependency]:
         beside = self._beside
         if beside is not None and dependency.name in beside:
-            lines = beside.requires(dependency.name)
+            lines = beside[dependency.name].requires
             yield from requirements_with_extras(lines, self._profile, dependency.with_extras)
             return
         index = self._index()

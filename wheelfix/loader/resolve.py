@@ -29,7 +29,9 @@ from wheelfix.loader.packageloading import (
     PackageLoading,
     Startup,
     begin,
+    entry_name,
     extension_modules,
+    has_entry,
     import_before,
     is_for_another_python,
     load_event,
@@ -42,7 +44,6 @@ from wheelfix.loader.predict import BY_CODE, NO_FILE, absent_folder_code
 from wheelfix.loader.processes import FreshProcesses, Loaded, load_in, merged_edges
 from wheelfix.loader.view import FileView, base_name, once_for_each, parent
 from wheelfix.model import (
-    AbsentModule,
     Alone,
     CodeFault,
     Edge,
@@ -168,7 +169,6 @@ class Companions:
         return Missing(searched=folders, present_at=present)
 
 
-_ENTRIES_OF_PYTHON_2 = ("init",)
 _LOADERS = (b"spec_from_file_location", b"ExtensionFileLoader", b"load_dynamic")
 """What loads a module by its path, under a name that is given."""
 _LIBRARY_LOADERS = (b"load_library(", b"LoadLibrary(", b"CDLL(", b"PyDLL(", b"WinDLL(")
@@ -215,14 +215,10 @@ def _for_others(view: FileView, profile: Profile) -> Iterator[LoadOutcome]:
 def _without_entry(view: FileView, profile: Profile) -> Iterator[LoadOutcome]:
     """Modules that do not export the function that Python calls to import them."""
     old = profile.python is not None and profile.python[0] == 2
-    entries = _ENTRIES_OF_PYTHON_2 if old else ENTRIES
+    entries = ("init",) if old else ENTRIES
     for path in extension_modules(view, profile):
-        image, name = view.image(path), stem(path)
-        if not isinstance(image, Image) or not name.isascii() or not name.isidentifier():
-            continue
-        if name == "__init__":
-            name = base_name(path.rpartition("/")[0])
-        if any(entry + name in image.exports.names for entry in entries):
+        image, name = view.image(path), entry_name(path)
+        if not isinstance(image, Image) or has_entry(view, path, entries):
             continue
         if _is_module(image, entries) and not _is_loaded_as(view, image, entries, name):
             detail = f"it does not export {entries[0]}{name}"
@@ -283,17 +279,8 @@ def resolve(view: FileView, profile: Profile, requires: tuple[str, ...] = ()) ->
         search_dirs=tuple(folder for folder in dirs if view.in_folder(folder)),
         unread_calls=tuple(dict.fromkeys([*start.calls, *whole.unread])),
         code_faults=faults,
-        absent_modules=_absent_modules(start.evidence),
+        absent_modules=start.evidence.absent_modules(),
     )
-
-
-def _absent_modules(evidence: ProviderChain) -> tuple[AbsentModule, ...]:
-    """The modules that are not installed, none twice: of several entries for one module the first sure one counts."""
-    found: dict[str, AbsentModule] = {}
-    for one in evidence.absent_modules():
-        if one.module not in found or (one.sure and not found[one.module].sure):
-            found[one.module] = one
-    return tuple(found.values())
 
 
 @frozen
@@ -303,7 +290,6 @@ class Start:
     blank: Loader
     """A process in which nothing has been loaded."""
     profile: Profile
-    requires: tuple[str, ...]
     loading: PackageLoading | None
     loads: PackageLoads
     calls: tuple[UnreadCall, ...]
@@ -328,7 +314,7 @@ class Start:
         habits.followed = followed
         calls = followed.plain.calls(loads.unread_calls)  # before the evidence is asked, which they are a part of
         habits.unread = any(call.reached for call in calls)
-        return cls(blank, profile, requires, loading, loads, calls, evidence, followed)
+        return cls(blank, profile, loading, loads, calls, evidence, followed)
 
     def run(self, before: Loader | None = None) -> Imported:
         """Import the subject, in a fresh process or in one in which others were imported before."""
@@ -377,8 +363,7 @@ def _import_with(startup: Startup, loader: Loader, profile: Profile) -> Imported
     begin(startup, loader)
     for event in startup.events:
         loader.edges, loader.touched = {}, {}
-        failure = load_event(startup, loader, event)
-        found.append(Loaded(event, failure, loader.edges, loader.touched))
+        found.append(Loaded(event, load_event(startup, loader, event), loader.edges, loader.touched))
     processes = [loader]
     for path in extension_modules(loader.view, profile):
         processes.append(loader.fork())
@@ -534,7 +519,7 @@ class ImportOrders:
 
     def _start(self, name: str) -> Start:
         if name not in self._starts:
-            view, requires = self._beside.view_of(name), self._beside.requires(name)
+            view, requires = self._beside.view_of(name), self._beside[name].requires
             self._starts[name] = Start.of(view, self._profile, requires)
         return self._starts[name]
 

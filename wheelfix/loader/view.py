@@ -183,6 +183,23 @@ class FileView:
                     found.setdefault(key, []).append(path)
         return {key: tuple(sorted(paths)) for key, paths in found.items()}
 
+    def module_file(self, module: str) -> str | None:
+        """The file that is a module, a Python file first; empty for a folder without ``__init__``, None for nothing."""
+        path = f"{SITE_PACKAGES}/{module.replace('.', '/')}"
+        for spelled in (f"{path}/__init__.py", f"{path}.py"):
+            if spelled in self:
+                return spelled
+        found = self._extensions(parent(path)).get(base_name(path)) or self._extensions(path).get("__init__")
+        return found or ("" if self.in_folder(path) else None)
+
+    def _extensions(self, folder: str) -> Mapping[str, str]:
+        """The extension modules in a folder by name; made once, as code asks for the modules of one folder."""
+        known: dict[str, dict[str, str]] = self.notes.setdefault("extensions", {})
+        if folder not in known:
+            files = (file for file in self.in_folder(folder) if file.endswith(".pyd"))
+            known[folder] = {base_name(file).partition(".")[0]: file for file in files}
+        return known[folder]
+
     def source(self, path: str) -> ByteSource:
         """The bytes of a file."""
         return self._files[path].open()
@@ -280,22 +297,14 @@ class FileView:
         new = {file.path: file._replace(layer=self._layer_of_new(file.path)) for file in added}
         if not gone and not new:
             return self
-        changed = FileView(())
-        changed.beside = self.beside
-        restored = {fold(base_name(path)) for path in new}
-        changed.deleted = {key: path for key, path in self.deleted.items() if key not in restored}
         files = {**self._files, **new}
         for path in gone.difference(new):
             files.pop(path, None)
-        changed._files = dict(sorted(files.items(), key=itemgetter(0)))
-        changed._facts = {path: known for path, known in self._facts.items() if path in files and path not in new}
-        # Only folders in which something changes are listed again; the others are shared.
-        touched = {fold(parent(path)) for path in (*gone, *new)}
-        changed._folders = {folder: {} if folder in touched else names for folder, names in self._folders.items()}
-        for path in changed._files if touched else ():
-            folder, _, name = path.rpartition("/")
-            if fold(folder) in touched:
-                changed._folders.setdefault(fold(folder), {}).setdefault(fold(name), path)
+        facts = {path: known for path, known in self._facts.items() if path in files and path not in new}
+        changed = FileView(files.values(), facts)
+        changed.beside = self.beside
+        restored = {fold(base_name(path)) for path in new}
+        changed.deleted = {key: path for key, path in self.deleted.items() if key not in restored}
         kept = (path for path in self.image_paths if path in files and path not in new)
         changed.image_paths = tuple(sorted((*kept, *filter(changed.is_image, new))))
         if not any(path.endswith(".py") for path in (*gone, *new)):

@@ -295,7 +295,7 @@ def _distribution(call: Call) -> Instance:
     name, view = canonical(asked), machine.view
     beside = view.beside
     if beside is not None and name in beside and name not in beside.absent:
-        return _described(asked, beside.version(name), sorted(beside.paths(name)))
+        return _described(asked, beside[name].version, sorted(beside[name].paths))
     version = _own_version(view, name) if beside is None else None
     if version is not None:
         return _described(asked, version, [file.path for file in view.own_files])

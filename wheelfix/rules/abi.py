@@ -428,7 +428,7 @@ def _too_new(
 def _installed(subject: Subject) -> str:
     """Return the version of the NumPy that is installed with the subject; nothing for NumPy itself."""
     beside = subject.view.beside
-    version = beside.version("numpy") if beside is not None and canonical(subject.name) != "numpy" else ""
+    version = beside["numpy"].version if beside is not None and canonical(subject.name) != "numpy" else ""
     return version if _NUMPY_VERSION.match(version) else ""
 
 

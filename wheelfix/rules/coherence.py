@@ -74,7 +74,7 @@ def _openmp_of_others(subject: Subject) -> Findings:
         return
     orders = orders_of(beside, subject.profile)
     for other in beside:
-        if other == name or not any(_is_llvm(subject, path) for path in beside.paths(other)):
+        if other == name or not any(_is_llvm(subject, path) for path in beside[other].paths):
             continue
         theirs, mine = _both_loaded(subject, orders.state((name, other)), other, own)
         if not (theirs and mine):
@@ -98,7 +98,7 @@ def _imported(subject: Subject, beside: Neighbours) -> set[str]:
     followed = followed_imports(subject.view, subject.profile)
     code = (file.path for file in subject.view.own_files if file.path.endswith((".py", ".pyd")))
     modules = {module for top in dict.fromkeys(map(top_level, code)) for module in followed.of(top).foreign}
-    return {beside.owner(file) for file in map(beside.file_of_module, modules) if file is not None}
+    return {*map(beside.owner_of_module, modules)}
 
 
 def _both_loaded(subject: Subject, state: Loader | None, other: str, own: list[str]) -> tuple[list[str], list[str]]:

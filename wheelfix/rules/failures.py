@@ -316,7 +316,7 @@ def _order_finding(
 def _importers_of(subject: Subject, beside: Neighbours, path: str) -> list[str]:
     """The distributions whose import may load a DLL of the set: its own, and those that require it."""
     owner, own = subject.owner(path), canonical(subject.name)
-    requiring = [name for name in beside if owner in beside.related(beside.requires(name), (), subject.profile)]
+    requiring = [name for name in beside if owner in beside.related(beside[name].requires, (), subject.profile)]
     return [name for name in dict.fromkeys([owner, *sorted(requiring)]) if name not in ("", own)]
 
 
@@ -324,8 +324,8 @@ def _asked_before(subject: Subject, beside: Neighbours) -> tuple[str, ...] | Non
     """The distributions before this one in the order that was asked about; None where it does not name this one."""
     order = []
     for name in subject.import_order:
-        module = beside.file_of_module(name.replace("-", "_"))
-        order.append(canonical(name) if canonical(name) in beside else beside.owner(module or ""))
+        known = canonical(name) in beside
+        order.append(canonical(name) if known else beside.owner_of_module(name.replace("-", "_")))
     own = canonical(subject.name)
     return tuple(name for name in order[: order.index(own)] if name) if own in order else None
 

@@ -119,7 +119,7 @@ def _relies_on_files(subject: Subject) -> Findings:
     groups = grouped(((owner, folder(file)), need) for need, file in files if file and (owner := subject.owner(file)))
     beside = subject.view.beside
     for (owner, place), members in sorted(groups.items()):
-        version = beside.version(owner) if beside is not None else ""
+        version = beside[owner].version if beside is not None else ""
         names = [need.name for need in members]
         yield finding(
             "WF319",
@@ -174,7 +174,7 @@ def files_elsewhere(subject: Subject) -> Findings:
     beside, name = subject.view.beside, canonical(subject.name)
     if not subject.installed or beside is None or name not in beside or name not in beside.absent:
         return
-    version = beside.version(name)
+    version = beside[name].version
     yield finding(
         "WF329",
         subject.name,

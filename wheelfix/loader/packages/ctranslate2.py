@@ -29,7 +29,7 @@ _LIBRARY = re.compile(rb"\bcublas64_([0-9]{1,3})\.dll")
 def recognise(view: FileView) -> PackageLoading | None:
     """Return what the ctranslate2 package in a view loads; None for one that does not name one CUDA."""
     library = view.find(_FOLDER, "ctranslate2.dll")
-    metadata = metadata_of(view, ("ctranslate2",))
+    metadata = metadata_of(view, "ctranslate2")
     majors = sorted(set(_MAJOR.findall(metadata)), key=int)
     release = _RELEASE.search(metadata)
     if library is not None and release and (whole_number(release[1]) or 0) >= 4 and {*majors} & {"10", "11"}:

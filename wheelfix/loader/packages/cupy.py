@@ -20,23 +20,17 @@ if TYPE_CHECKING:
     from wheelfix.loader.view import FileView
 
 _CODE = f"{SITE_PACKAGES}/cupy/_environment.py"
-_MINORS = ("80", "90", "91", "92", "100", "101", "102", "110", "111", "112", "113", "114", "115", "116", "117")
-"""Releases of CUDA that had a distribution each, up to CuPy 12: ``cupy-cuda110`` is for CUDA 11.0."""
-_DISTRIBUTIONS = (
-    "cupy",
-    *(f"cupy-cuda{major}x" for major in range(11, 20)),
-    *(f"cupy-cuda{release}" for release in _MINORS),
-)
 _VALUES = (("cupy_backends.cuda.api.runtime", "is_hip", False),)
 _NAME = re.compile(r"^Name: (cupy[a-z0-9-]{0,40})[ \t\r]{0,9}$", re.MULTILINE)
 _RELEASE = re.compile(r"cupy-cuda(\d\d?)(x|\d)")
+"""Up to CuPy 12 each release of CUDA had a distribution: ``cupy-cuda110`` is for CUDA 11.0."""
 
 
 def recognise(view: FileView) -> PackageLoading | None:
     """Return what the cupy package in a view does; None for one that is not for CUDA, or searches in another way."""
     if "_setup_win32_dll_directory" not in (view.read_text(_CODE) or ""):
         return None
-    metadata = metadata_of(view, _DISTRIBUTIONS)
+    metadata = metadata_of(view, _RELEASE.pattern)
     name = _NAME.search(metadata)
     release = _RELEASE.fullmatch(name[1]) if name else None
     if name is None or release is None:

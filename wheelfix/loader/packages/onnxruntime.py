@@ -25,7 +25,6 @@ _CAPI = f"{SITE_PACKAGES}/onnxruntime/capi"
 _FILES = ("build_and_package_info.py", "version_info.py")
 _CUDA = re.compile(r"^cuda_version\s*=\s*['\"]([0-9]{1,4}\.[0-9]{1,4})(?:\.[0-9]{1,9})*['\"]", re.MULTILINE)
 _EXTRA = re.compile(r"^Provides-Extra: ([A-Za-z0-9._-]{1,60})[ \t\r]{0,9}$", re.MULTILINE)
-_DISTRIBUTIONS = ("onnxruntime-gpu", "onnxruntime")
 _PROVIDER = re.compile(r"onnxruntime_providers_(?P<name>\w+)\.dll")
 
 
@@ -52,7 +51,7 @@ def _unless(view: FileView) -> str:
     code = view.read_text(f"{SITE_PACKAGES}/onnxruntime/__init__.py") or ""
     if "def preload_dlls(" not in code:
         return "it is on PATH, or 'import torch' has loaded it before"
-    extras = [extra for extra in _EXTRA.findall(metadata_of(view, _DISTRIBUTIONS)) if extra in ("cuda", "cudnn")]
+    extras = [extra for extra in _EXTRA.findall(metadata_of(view, "onnxruntime(-gpu)?")) if extra in ("cuda", "cudnn")]
     installed = f" from the wheels that 'onnxruntime-gpu[{','.join(extras)}]' installs" if extras else ""
     return f"it is on PATH, or onnxruntime.preload_dlls() has loaded it before{installed}"
 
