@@ -16,6 +16,7 @@ from wheelfix.knowledge.providers import Owner, conda_package, module_owners, ow
 from wheelfix.knowledge.system import runtime_file
 from wheelfix.loader.followed import FollowedImports, packages_above, shown_message, top_level
 from wheelfix.loader.packageloading import PackageLoading, adds_toolkit
+from wheelfix.loader.places import Neighbours
 from wheelfix.loader.requirements import Dependency, DependencyTree
 from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer, parent
 from wheelfix.model import AbsentModule, Assumed, MayComeFrom, Missing, OwnedBy, Provider, canonical, dll_key
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from wheelfix.loader.packagecode import PackageLoads
-    from wheelfix.loader.places import Neighbours
     from wheelfix.loader.profile import Profile
     from wheelfix.pycode.importer import ImportEnd
     from wheelfix.pycode.run import LoadFault
@@ -319,11 +319,6 @@ class PackageHabits:
 FOLDER_NOT_CHECKED = "whether its folder is searched was not checked; 'wheelfix scan --with' with its wheel does that"
 
 
-def answers_complete(beside: Neighbours | None) -> bool:
-    """Whether everything that is installed is there to be read."""
-    return beside is not None and beside.complete
-
-
 def is_shippable(name: str) -> bool:
     """Whether a wheel may contain a DLL: it is not a part of the compiler, and its licence allows it."""
     member = family_of(name)
@@ -366,11 +361,12 @@ class ProviderChain:
         self.profile = profile
         self.loading = loading
         self.startup = loading.startup if loading is not None else None
-        self.beside = view.beside
+        self.beside = Neighbours(view, (), complete=False) if view.beside is None else view.beside
+        """What is installed with the package; nothing that is known where it is a wheel by itself."""
         self._view = view
         self.adds_cuda = loading is None or adds_toolkit(loading, view)
         self.habits = habits
-        self.dependencies = DependencyTree(requires, profile, provider_index, lambda: self.optional, self.beside)
+        self.dependencies = DependencyTree(requires, profile, lambda: self.optional, self.beside)
         self._answers: dict[str, list[tuple[Dependency, ProviderAnswer]]] = {}
         self._unclear_names: dict[str, Provider | None] = {}
 
@@ -422,7 +418,7 @@ class ProviderChain:
 
     def _is_required(self, dependency: Dependency) -> bool:
         """Whether an installer adds a distribution, and its files are known."""
-        return not dependency.extra and not dependency.imported and not self._is_absent(dependency)
+        return not (dependency.extra or dependency.imported or dependency.name in self.beside.absent)
 
     def _unclear(self, name: str, answers: list[tuple[Dependency, ProviderAnswer]]) -> Provider | None:
         """Who may provide a DLL without a known provider, else why those that should have it do not."""
@@ -430,7 +426,7 @@ class ProviderChain:
         unknown: list[tuple[str, str]] = []
         without: list[str] = []
         for dependency, answer in answers:
-            if self.beside is not None and dependency.name in self.beside.absent and answer.ships is not Ships.NO:
+            if dependency.name in self.beside.absent and answer.ships is not Ships.NO:
                 unsure.append((str(dependency), f"{dependency}: {self.beside.absent[dependency.name]}"))
             elif dependency.imported:
                 if self._offers(name, dependency, answer):
@@ -441,7 +437,7 @@ class ProviderChain:
                 unsure.append((str(dependency), some_have_it(dependency, answer)))
             elif answer.ships is Ships.UNKNOWN and not dependency.extra and self._may_have(name, dependency):
                 unknown.append((str(dependency), f"what {dependency} contains is not known"))
-            elif dependency.with_extras and not answers_complete(self.beside) and self._may_be_others(name, dependency):
+            elif dependency.with_extras and not self.beside.complete and self._may_be_others(name, dependency):
                 asked = f"{dependency.name}[{','.join(dependency.with_extras)}]"
                 unknown.append((asked, f"what {asked} installs besides {dependency.name} is not known"))
             elif answer.ships is Ships.NO and (text := not_in_version(name, dependency)):
@@ -487,8 +483,8 @@ class ProviderChain:
         """
         found, absent, optional = list[str](), list[str](), list[str]()
         beside, shippers = self.beside, {dll.distribution for dll in provider_index().shipped(name)}
-        for dependency in self.dependencies.all if beside is not None and shippers else ():
-            if beside is None or dependency.name not in shippers or dependency.imported:
+        for dependency in self.dependencies.all if shippers else ():
+            if dependency.name not in shippers or dependency.imported:
                 continue
             if dependency.name in beside and dependency.name not in beside.absent:
                 found.append(f"{dependency.name} {beside[dependency.name].version} is installed and does not have it")
@@ -507,8 +503,8 @@ class ProviderChain:
     def _not_installed(self, name: str = "") -> Iterator[Dependency]:
         """What the subject itself requires and a complete set does not have, unless it is known not to have a DLL."""
         beside = self.beside
-        for one in self.dependencies.required.direct() if beside is not None and beside.complete else ():
-            if beside is None or one.extra or one.name in beside or one.name in beside.absent:
+        for one in self.dependencies.required.direct() if beside.complete else ():
+            if one.extra or one.name in beside or one.name in beside.absent:
                 continue
             if name and not one.with_extras and self._answer(one, name).ships is Ships.NO:
                 continue
@@ -529,7 +525,7 @@ class ProviderChain:
         for module, file, raised, sure in self.habits.absent_own():
             if not self._may_have_part(module.partition(".")[0]):
                 yield AbsentModule(module, "", "", file, sure, raised=raised)
-        if beside is None or not beside.complete:
+        if not beside.complete:
             return
         required = {one.name: one for one in self.dependencies.required.direct() if not one.extra}
         if next(self._not_installed(), None) is None:
@@ -543,7 +539,7 @@ class ProviderChain:
 
     def _may_have_part(self, top: str) -> bool:
         """Whether a required distribution that is not here may have a part of a package, as pyqt5-sip has PyQt5.sip."""
-        if self.beside is not None and self.beside.complete:
+        if self.beside.complete:
             return False
         owners = module_owners().get(top, ())
         return any(
@@ -579,22 +575,12 @@ class ProviderChain:
     def _absent_or_assumed(self) -> list[Dependency]:
         """The dependencies whose files are not in the view, so that only the index can answer for them."""
         beside = self.beside
-        if beside is None:
-            return [*self.dependencies.all]
         # What is installed in an environment without its files matters to those that require or import it.
         related = {one.name for one in self.dependencies.all if one.name in beside.absent}
         absent = [Dependency(name) for name in sorted(beside.absent) if name not in beside or name in related]
         if beside.complete:
             return absent
         return [*absent, *(one for one in self.dependencies.all if one.name not in beside and one not in absent)]
-
-    def _is_absent(self, dependency: Dependency) -> bool:
-        """Whether it is known to be installed, but its files could not be read."""
-        return self.beside is not None and dependency.name in self.beside.absent
-
-    def _may_have(self, name: str, dependency: Dependency) -> bool:
-        """Whether a distribution of which nothing is known about a DLL can have it."""
-        return self._may_be_others(name, dependency) and not self._is_pure(dependency)
 
     def _may_be_others(self, name: str, dependency: Dependency) -> bool:
         """Whether a DLL of that name can belong to another distribution, or to what comes with it.
@@ -611,11 +597,11 @@ class ProviderChain:
         names = {folder.rpartition("/")[2].removesuffix(".libs") for folder in folders if folder.endswith(".libs")}
         return dependency.name in map(canonical, names)
 
-    @staticmethod
-    def _is_pure(dependency: Dependency) -> bool:
-        """Whether every wheel of a distribution that was looked at is for any system."""
+    def _may_have(self, name: str, dependency: Dependency) -> bool:
+        """Whether a distribution of which nothing is known about a DLL can have it: one for any system has none."""
         wheels = provider_index().looked_at(dependency.name)
-        return bool(wheels) and all(wheel.machine is None and wheel.tags.endswith("-any") for wheel in wheels)
+        is_pure = bool(wheels) and all(wheel.machine is None and wheel.tags.endswith("-any") for wheel in wheels)
+        return not is_pure and self._may_be_others(name, dependency)
 
     def _owned(
         self,
@@ -645,8 +631,7 @@ class ProviderChain:
         """A distribution, not in the view, that the package imports and that requires this one as well."""
         for name in self.imported:
             required = provider_index().requirements(name) or ()
-            at_hand = self.beside is not None and name in self.beside
-            if name != distribution and not at_hand and any(one.name == distribution for one in required):
+            if name not in (distribution, *self.beside) and any(one.name == distribution for one in required):
                 return name
         return ""
 

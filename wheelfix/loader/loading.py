@@ -396,10 +396,7 @@ class Loader:
             return None
         attempt = _Attempt(self.search_steps(path, flags))
         self._map(path, attempt)
-        if attempt.failure is None:
-            self._bind(attempt)
-        else:
-            self._note_symbols(attempt)
+        self._bind(attempt)  # also where a file is missing, so that one report has all faults
         self.touched.update(dict.fromkeys(attempt.order))
         if attempt.failure is None:
             for mapped in attempt.order:
@@ -477,12 +474,6 @@ class Loader:
             batch, done = list(attempt.order)[done:], len(attempt.order)
             for path in reversed(batch):
                 self._bind_module(path, attempt)
-
-    def _note_symbols(self, attempt: _Attempt) -> None:
-        """Look for missing symbols although the load has failed already, so that one report has all faults."""
-        failure = attempt.failure
-        self._bind(attempt)
-        attempt.failure = failure
 
     def _bind_module(self, path: str, attempt: _Attempt) -> None:
         image = self.view.image(path)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import as_marker, as_requirement, as_specifiers, as_version
 from wheelfix.base.values import frozen, replace
+from wheelfix.knowledge.provider_index import provider_index
 from wheelfix.knowledge.providers import module_owners
 from wheelfix.model import Machine, canonical
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from packaging.requirements import Requirement
 
-    from wheelfix.knowledge.provider_index import ProviderIndex
     from wheelfix.loader.places import Neighbours
     from wheelfix.loader.profile import Profile
 
@@ -220,13 +220,12 @@ class DependencyTree:
         self,
         requires: tuple[str, ...],
         profile: Profile,
-        index: Callable[[], ProviderIndex],
-        imported: Callable[[], Iterable[str]] = tuple,
-        beside: Neighbours | None = None,
+        imported: Callable[[], Iterable[str]],
+        beside: Neighbours,
     ) -> None:
         """``imported`` gives the distributions that the wheel's code imports, ``beside`` has the installed ones."""
         self.required = Requirements(requires, profile)
-        self._profile, self._index, self._imported, self._beside = profile, index, imported, beside
+        self._profile, self._imported, self._beside = profile, imported, beside
 
     @functools.cached_property
     def all(self) -> tuple[Dependency, ...]:
@@ -267,12 +266,11 @@ class DependencyTree:
                 pending.append(found[required.name])
 
     def _requirements(self, dependency: Dependency) -> Iterable[Dependency]:
-        beside = self._beside
-        if beside is not None and dependency.name in beside:
-            lines = beside[dependency.name].requires
+        if dependency.name in self._beside:
+            lines = self._beside[dependency.name].requires
             yield from requirements_with_extras(lines, self._profile, dependency.with_extras)
             return
-        index = self._index()
+        index = provider_index()
         versions = [wheel.version for wheel in index.looked_at(dependency.name)]
         if not versions:
             return

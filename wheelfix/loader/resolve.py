@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -183,12 +184,7 @@ def unimportable_modules(view: FileView, profile: Profile) -> list[LoadOutcome]:
     absent = [module for module, outcome in found.items() if outcome.code == MOD_NOT_FOUND]
     imported = {**imported_modules(view, found.keys() - absent), **imported_modules(view, absent, NO_MODULE)}
     return [
-        LoadOutcome(
-            LoadEvent(outcome.event.path, "module", module, guarded=imported.get(module, True)),
-            outcome.code,
-            outcome.chain,
-            outcome.detail,
-        )
+        replace(outcome, event=replace(outcome.event, guarded=imported.get(module, True)))
         for module, outcome in found.items()
     ]
 
@@ -256,7 +252,7 @@ def resolve(view: FileView, profile: Profile, requires: tuple[str, ...] = ()) ->
     """
     start = Start.of(view, profile, requires)
     loading, startup, followed = start.loading, start.startup, start.followed
-    found, processes, dirs = start.run()
+    found, processes, dirs = start.alone
     whole = all_together(start.blank, found, processes)
     reached = _touched(found)
     _survey_programs(whole, start.blank, reached)
@@ -315,6 +311,11 @@ class Start:
         calls = followed.plain.calls(loads.unread_calls)  # before the evidence is asked, which they are a part of
         habits.unread = any(call.reached for call in calls)
         return cls(blank, profile, loading, loads, calls, evidence, followed)
+
+    @functools.cached_property
+    def alone(self) -> Imported:
+        """The import in a fresh process."""
+        return self.run()
 
     def run(self, before: Loader | None = None) -> Imported:
         """Import the subject, in a fresh process or in one in which others were imported before."""
@@ -458,7 +459,7 @@ def _survey(loader: Loader, view: FileView, touched: frozenset[str]) -> None:
             if isinstance(provider, Missing) and provider.present_at:
                 provider = InView(provider.present_at[0])
             unexported: tuple[str | int, ...] = ()
-            if isinstance(provider, InView) and kind is EdgeKind.IMPORT and runs_on(image.machine, loader.machine):
+            if isinstance(provider, InView) and kind is EdgeKind.IMPORT:
                 unexported = loader.symbols_missing_from(need, provider.path)
             edge = Edge(path, need.dll, kind, provider, kind is EdgeKind.IMPORT, unexported=unexported)
             loader.edges.setdefault((path, dll_key(need.dll), kind), edge)
@@ -480,7 +481,6 @@ class ImportOrders:
     def __init__(self, beside: Neighbours, profile: Profile) -> None:
         self._beside, self._profile = beside, profile
         self._starts: dict[str, Start] = {}
-        self._alone: dict[str, Imported] = {}
         self._states: dict[tuple[str, ...], Loader] = {}
 
     def state(self, names: tuple[str, ...]) -> Loader | None:
@@ -494,7 +494,7 @@ class ImportOrders:
             before = self.state(names[:-1])
             try:
                 start = self._start(names[-1])
-                found, processes, _ = self._import_alone(names[-1]) if before is None else start.run(before)
+                found, processes, _ = start.alone if before is None else start.run(before)
                 whole = all_together(start.blank if before is None else start.blank.after(before), found, processes)
             except InputError:
                 whole = before if before is not None else self._start(names[-1]).blank
@@ -514,7 +514,7 @@ class ImportOrders:
     def loads(self, before: tuple[str, ...], name: str) -> list[Loaded]:
         """Every load of a distribution, in a process in which others were imported before."""
         state = self.state(before)
-        found, _, _ = self._import_alone(name) if state is None else self._start(name).run(state)
+        found, _, _ = self._start(name).alone if state is None else self._start(name).run(state)
         return found
 
     def _start(self, name: str) -> Start:
@@ -522,11 +522,6 @@ class ImportOrders:
             view, requires = self._beside.view_of(name), self._beside[name].requires
             self._starts[name] = Start.of(view, self._profile, requires)
         return self._starts[name]
-
-    def _import_alone(self, name: str) -> Imported:
-        if name not in self._alone:
-            self._alone[name] = self._start(name).run()
-        return self._alone[name]
 
 
 orders_of = once_for_each(ImportOrders)
