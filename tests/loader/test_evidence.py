@@ -25,7 +25,6 @@ from wheelfix.model import (
 )
 
 SITE = "Lib/site-packages/"
-TORCH = {f"{SITE}torch/__init__.py": "", f"{SITE}torch/version.py": "__version__ = '2.7.1+cu126'\ncuda = '12.6'\n"}
 
 
 @pytest.mark.parametrize(
@@ -51,17 +50,6 @@ def test_markers_see_the_target_and_not_this_machine():
     line = ('tbb; platform_machine == "ARM64" and python_version >= "3.12"',)
     assert "tbb" in Requirements(line, Profile(machine=Machine.ARM64, python=(3, 12)))
     assert "tbb" not in Requirements(line, Profile(machine=Machine.AMD64, python=(3, 12)))
-
-
-def test_what_torch_requires_on_linux_is_missing_on_windows():
-    """torch 2.7.1's METADATA names nvidia-cudnn-cu12 for Linux, in its Windows wheel too."""
-    files = {**TORCH, f"{SITE}torch/lib/torch_cuda.dll": forge_dll("torch_cuda.dll", imports={"cudnn64_9.dll": ["f"]})}
-    linux = ('nvidia-cudnn-cu12==9.5.1.17; platform_system == "Linux" and platform_machine == "x86_64"',)
-    everywhere = ("nvidia-cudnn-cu12==9.5.1.17",)
-    (edge,) = (one for one in resolve(make_view(files), Profile(), linux).edges if one.name == "cudnn64_9.dll")
-    assert isinstance(edge.provider, Missing)
-    (edge,) = (one for one in resolve(make_view(files), Profile(), everywhere).edges if one.name == "cudnn64_9.dll")
-    assert isinstance(edge.provider, OwnedBy)
 
 
 def provider(
@@ -95,6 +83,10 @@ THEN = "from . import _core\n"
         pytest.param("frobnicate.dll", 'uvicorn[standard]; sys_platform == "linux"', Missing, id="not on Windows"),
         pytest.param("msvcp140d.dll", "uvicorn[standard]", Missing, id="part of a compiler"),
         pytest.param(MANGLED, "uvicorn[standard]", Missing, id="named by delvewheel"),
+        pytest.param("libomp140.x86_64.dll", "flux-runtime-of-nobody", Missing, id="the compiler's runtime"),
+        # torch 2.7.1's METADATA names nvidia-cudnn-cu12 for Linux, in its Windows wheel too.
+        pytest.param("cudnn64_9.dll", 'nvidia-cudnn-cu12; sys_platform == "linux"', Missing, id="torch: on Linux"),
+        pytest.param("cudnn64_9.dll", "nvidia-cudnn-cu12==9.5.1.17", OwnedBy, id="everywhere"),
         pytest.param("c10.dll", "torch", OwnedBy, id="required"),
         pytest.param("c10.dll", "torch; extra == 'gpu'", MayComeFrom, id="an extra"),
     ],
@@ -297,7 +289,8 @@ if typing.TYPE_CHECKING:
 
 def test_an_import_is_not_followed_for_what_it_does_not_run(tmp_path, monkeypatch):
     followed = []
-    monkeypatch.setattr(FollowedImports, "of", lambda self, module: followed.append(module))
+    original = FollowedImports.of
+    monkeypatch.setattr(FollowedImports, "of", lambda *args: followed.append(args[1]) or original(*args))
     wheel = build_wheel(tmp_path, "pkg", "1.0", "py3-none-win_amd64", files={"pkg/__init__.py": LATER})
     assert (scan(wheel).verdict, followed) == (Verdict.OK, [])
     wheel = build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files={"pkg/__init__.py": "import pkg.gone\n"})
@@ -346,3 +339,47 @@ def test_a_module_that_is_imported_for_certain_in_an_import_that_is_not_followed
     report = scan(build_wheel(tmp_path, "pkg", "1.0", f"{tag}-{tag}-win_amd64", files=own))
     errors = [item.subject for item in report.findings if item.severity is Severity.ERROR and item.code == "WF332"]
     assert errors == (["pkg._gone"] if found else [])
+
+
+def test_a_requirement_with_its_specifier():
+    found = provider("Qt6Core.dll", ("PyQt6-Qt6<6.12,>=6.11",))
+    assert isinstance(found, OwnedBy)
+    assert (found.distribution, found.specifier, found.reachable) == ("pyqt6-qt6", "<6.12,>=6.11", True)
+    assert found.requirement == "pyqt6-qt6 (<6.12,>=6.11)"
+    found = provider("Qt6Core.dll", ("PyQt6>=6.2",))
+    assert isinstance(found, OwnedBy)
+    assert (found.distribution, found.via) == ("pyqt6-qt6", ("pyqt6",))
+
+
+LIBRARY_BIN = "import os, sys\nos.add_dll_directory(os.path.join(sys.prefix, 'Library', 'bin'))\n"
+
+
+@pytest.mark.parametrize(
+    ("specifier", "kind"), [("<=2021.4.0,>=2021.1.1", OwnedBy), (">=2022", Missing), (">=2021", MayComeFrom)]
+)
+def test_versions_decide(specifier, kind):
+    """mkl 2021 has mkl_intel_thread.1.dll, later ones have .2; with >=2021 pip's choice decides."""
+    found = provider("mkl_intel_thread.1.dll", (f"mkl{specifier}",), LIBRARY_BIN + THEN)
+    assert isinstance(found, kind)
+    if isinstance(found, Missing):
+        assert found.required == ("mkl (>=2022) does not have it, mkl 2021.1.1 to 2021.4.0 does",)
+
+
+def test_a_name_with_delvewheels_hash_belongs_to_the_folder_that_code_adds():
+    added = "import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), '..', 'flux.libs'))\n"
+    assert isinstance(provider(MANGLED, ("flux",), added + THEN), MayComeFrom)
+    assert isinstance(provider(MANGLED, ("flux",)), Missing)
+
+
+def test_extras_are_named():
+    lines = ('flux>=1; extra == "gpu"', 'numpy; extra == "test"', "six")
+    found = Requirements(lines, Profile(python=(3, 11))).direct()
+    assert [str(one) for one in found] == ["six", "flux (>=1) with the extra 'gpu'", "numpy with the extra 'test'"]
+
+
+def test_what_the_distributions_of_extras_require():
+    # onnxruntime-gpu's extra cudnn: nvidia-cudnn-cu12 requires nvidia-cublas-cu12.
+    found = provider("cublas64_12.dll", ('nvidia-cudnn-cu12~=9.0; extra == "cudnn"',))
+    assert isinstance(found, MayComeFrom)
+    assert "nvidia-cublas-cu12" in found.distributions[0]
+    assert "only with the extra 'cudnn'" in found.because

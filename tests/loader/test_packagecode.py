@@ -18,7 +18,6 @@ from wheelfix.model import (
     LoadEvent,
     Machine,
     Missing,
-    OwnedBy,
     PythonRuntime,
     System,
     UnreadCall,
@@ -202,17 +201,6 @@ def test_the_import_error_names_the_module_and_not_the_culprit():
     assert "gone.dll is missing, which _x.pyd imports" in prediction.explanation
 
 
-def test_a_plugin_that_nothing_loads_may_find_its_needs_anywhere_in_the_wheel():
-    files = {
-        f"{SITE}pkg/bin/core.dll": forge_dll("core.dll", exports=["f"]),
-        f"{SITE}pkg/plugins/p.dll": forge_dll("p.dll", imports={"core.dll": ["f"], "gone.dll": ["g"]}),
-    }
-    resolution = resolve(make_view(files), Profile())
-    assert resolution.reached == frozenset()
-    missing = [edge.name for edge in resolution.edges if isinstance(edge.provider, Missing)]
-    assert missing == ["gone.dll"]
-
-
 @pytest.mark.parametrize(
     ("name", "profile", "kind"),
     [
@@ -235,14 +223,6 @@ def test_what_the_target_machine_brings(name, profile, kind):
     view = make_view({f"{SITE}pkg/_x.pyd": extension({name: ["f"]})})
     (edge,) = (edge for edge in resolve(view, profile).edges if edge.name == name)
     assert isinstance(edge.provider, kind)
-
-
-def test_torch_brings_its_dlls_to_extensions_that_require_it():
-    view = make_view({f"{SITE}torchvision/_C.pyd": extension({"c10.dll": ["f"], "torch_cpu.dll": ["g"]})})
-    assert resolve(view, Profile()).first_failure is not None
-    resolution = resolve(view, Profile(), ("torch==2.7.1",))
-    assert resolution.first_failure is None
-    assert all(isinstance(edge.provider, OwnedBy) for edge in resolution.edges if edge.name == "c10.dll")
 
 
 BACKENDS = {

@@ -8,7 +8,7 @@ from tests.support.views import make_view
 from tools.forge import forge_dll
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.resolve import resolve
-from wheelfix.model import EdgeKind, InView, Machine, Missing, Resolution, System
+from wheelfix.model import EdgeKind, InView, Machine, Missing, Resolution
 
 SITE = "Lib/site-packages/"
 PYTHON = Profile(python=(3, 11))
@@ -31,14 +31,6 @@ def test_the_chain_leads_to_the_dll_that_is_missing():
     assert found.first_failure is not None
     assert (found.first_failure.code, found.first_failure.chain) == (126, ("_m.pyd", "a.dll", "b.dll"))
     assert found.reached == {f"{SITE}pkg/_m.pyd", f"{SITE}pkg/a.dll"}
-
-
-def test_needs_are_met_by_files_and_by_windows():
-    found = resolved({"pkg/__init__.py": "", "pkg/_m.pyd": module("a.dll", "KERNEL32.dll"), "pkg/a.dll": dll("a.dll")})
-    assert found.first_failure is None
-    providers = {edge.name: edge.provider for edge in found.edges}
-    assert providers["a.dll"] == InView(f"{SITE}pkg/a.dll")
-    assert isinstance(providers["KERNEL32.dll"], System)
 
 
 def test_a_missing_symbol_and_another_processor_have_codes_of_their_own():

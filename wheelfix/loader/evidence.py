@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import functools
 import itertools
-import re
 from typing import TYPE_CHECKING
 
-from wheelfix.base.parsing import regex
 from wheelfix.knowledge.companions import program_of
 from wheelfix.knowledge.cuda import cuda_part
 from wheelfix.knowledge.families import demangle, family_of
@@ -15,20 +13,16 @@ from wheelfix.knowledge.provider_index import ProviderAnswer, Ships, provider_in
 from wheelfix.knowledge.providers import Owner, conda_package, module_owners, owners_of
 from wheelfix.knowledge.system import runtime_file
 from wheelfix.loader.followed import FollowedImports, packages_above, shown_message, top_level
+from wheelfix.loader.missingmodules import MissingModules
 from wheelfix.loader.packageloading import PackageLoading, adds_toolkit
 from wheelfix.loader.places import Neighbours
 from wheelfix.loader.requirements import Dependency, DependencyTree
 from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer, parent
 from wheelfix.model import AbsentModule, Assumed, MayComeFrom, Missing, OwnedBy, Provider, canonical, dll_key
 from wheelfix.pe.modulenames import LARGEST, CompiledNames
-from wheelfix.pycode.budget import budget_of, separate_budget
+from wheelfix.pycode.budget import budget_of
 from wheelfix.pycode.sourcecode import (
-    NO_MODULE,
-    NOT_LOADED,
     SOURCE_LIMIT,
-    counts,
-    defined_names,
-    imported_first,
     is_standard,
     python_code,
     python_source,
@@ -36,12 +30,11 @@ from wheelfix.pycode.sourcecode import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from wheelfix.loader.packagecode import PackageLoads
     from wheelfix.loader.profile import Profile
     from wheelfix.pycode.importer import ImportEnd
-    from wheelfix.pycode.run import LoadFault
 
 MANY_MODULES = 40
 """Extension modules of one package for which the files that import them are looked for."""
@@ -49,34 +42,6 @@ MANY_FILES = 4
 """Python files of one package whose imports are followed for what they import of others."""
 MANY_ABSENT = 4
 """Modules that are not there, each found after the ones before it were taken to be."""
-MANY_RUN = 1000
-"""Modules of a package that are looked for in the files which importing it runs."""
-FEW_RUN = 60
-"""The same of a package without extension modules, which has none to leave out."""
-_IMPORT = regex(
-    rb"\n([ \t]{0,16})(?:from[ \t]{1,8}([.\w]{1,200})[ \t]{1,8}import[ \t]{1,8}(\([^)]{0,2000}\)|[^\n#;]{0,999})"
-    rb"|import[ \t]{1,8}([\w.]{1,200}))"
-)
-"""With the end of the line before it, which is found ten times as fast as the beginning of a line."""
-_LATER = regex(
-    rb"^([ \t]*)(?:(?:async[ \t]+)?def |if (?:typing\.)?TYPE_CHECKING\b)[^\n]*(?:\n(?:\1[ \t)#\r][^\n]*|(?=\n)))*",
-    re.MULTILINE,
-)
-"""A function, or what only type checkers see: importing the file does not run it."""
-_MAKES_MODULES = regex(
-    rb"sys\.modules(?:\[[^\n\]]{1,200}\][ \t]*=(?!=)|\.(?:setdefault|update)|[ \t]*[\n#;])"
-    rb"|__path__[ \t]*(?:\+?=(?!=)|\.(?:append|insert|extend))|meta_path|path_hooks"
-)
-"""What is in code that makes modules which no file is, or has them looked for elsewhere."""
-_MAKES_NAMES = ("__getattr__", "globals(", "locals(", "vars(", "__dict__", "setattr(")
-"""What is in code that defines names which it does not spell."""
-_WORDS = regex(rb"(?:^|,)[\s(]*(\w+)")
-"""The names in the second group of an import; of ``a as b`` the first."""
-
-
-def _imports(code: bytes) -> list[tuple[bytes, bytes, bytes, bytes]]:
-    """The import statements of some code: indent, source, names, and the module of a plain one."""
-    return _IMPORT.findall(b"\n" + code)
 
 
 class PackageHabits:
@@ -90,9 +55,6 @@ class PackageHabits:
         """They are made last: they ask for what this is a part of."""
         self.folders = frozenset(item.folder for item in loads.folders)
         """Folders that it adds to the search, also those in which the package itself has no file."""
-        self._names: dict[str, tuple[frozenset[str], bool] | None] = {}
-        """By package: the names that it defines, and whether it takes others with a star; None if it may have any."""
-        self._certain_imports: dict[str, Mapping[str, str]] = {}
         self.unread = False
         """Whether it adds folders or loads DLLs that could not be read from it."""
 
@@ -136,135 +98,14 @@ class PackageHabits:
                 assumed |= gone.keys()
 
     def absent_own(self) -> Iterator[tuple[str, str, str, bool]]:
-        """The modules of its own that importing it needs and that no file is, as :meth:`absent` gives those of others.
-
-        Also whether that is sure: opencc looks for its module in several places, and one is not known.
+        """The modules of its own that importing it needs and that no file is, and whether that is sure.
 
         An import is followed only where a file that it may run names such a module, which few do.
         """
         for top in sorted(filter(str.isidentifier, self.own_modules)):
-            absent: dict[str, str] = {}
-            self._look_for_absent(top, absent, {top})
-            end = self.followed.of(top) if absent else None
-            if end is not None and not end.certain:
-                for name, file in absent.items():
-                    first = self._certain_importer(top, name)
-                    if first or not end.error:
-                        yield name, first or file, "", bool(first)
-            if end is None or not end.error:
-                continue
-            fault = end.fault
-            if not end.certain and (fault is None or not self._is_plain(end.place, fault)):
-                continue  # whether a module of others is there, or what it does, gives no file to the package
-            # A file that catches the exception may raise one of its own, as pyppmd does without its two backends.
-            all_gone = not self._extensions and end.error in (NOT_LOADED, NO_MODULE)
-            files = {end.place[0], *(end.ran if all_gone else ())}
-            named = (name for name, file in absent.items() if file in files)
-            gone = fault.target if fault is not None else next(named, "")
-            if gone in absent:
-                file = end.place[0] if fault is not None else absent[gone]
-                yield gone, file, f"{end.error}: {shown_message(end)}".rstrip(": "), True
-
-    def _certain_importer(self, top: str, module: str) -> str:
-        """A file that imports a module for certain when the package is imported; empty if code may make the module."""
-        way = [module]
-        while way[-1] in (certain := self._certain(top)):
-            way.append(certain[way[-1]])
-        package, last = module.rpartition(".")[::2]
-        files = [self._view.module_file(name) or "" for name in (*way[1:], package)]
-        sources = [python_source(self._view, file) for file in files if self._is_code(file)]
-        if way[-1] != top or any(map(_MAKES_MODULES.search, sources)):
-            return ""
-        small = (one.path for one in self._extensions if self._view.file(one.path).size <= LARGEST)
-        made = any(CompiledNames(self._view.source(path)).may_make(last) for path in small)
-        return "" if made else files[0]
-
-    def _certain(self, top: str) -> Mapping[str, str]:
-        """The modules that importing a package imports for certain, each with the one that imports it first.
-
-        A name that may be something else than a module counts only if :meth:`_is_no_name` says that it is one.
-        """
-        if top not in self._certain_imports:
-            by, importers, budget = {top: ""}, [top], separate_budget(self._view)
-            for importer in importers:  # grows while it is walked
-                path = self._view.module_file(importer) or ""
-                source = python_source(self._view, path).decode("utf-8", "replace") if self._is_code(path) else ""
-                for name, is_module in imported_first(source, path, budget) if source else ():
-                    for found in (name[: end.start()] for end in re.finditer(r"\.|$", name)):
-                        if found not in by and name.startswith(f"{top}.") and (is_module or self._is_no_name(found)):
-                            by[found] = importer
-                            importers.append(found)
-            del by[top]
-            self._certain_imports[top] = by
-        return self._certain_imports[top]
-
-    def _is_no_name(self, module: str) -> bool:
-        """Whether a name can only be a module: a file is it, or it is private and the package has no word of it."""
-        package, _, last = module.rpartition(".")
-        own = self._view.module_file(package) or ""
-        if self._view.module_file(module) or not (self._is_code(own) and last.startswith("_")):
-            return bool(self._view.module_file(module))
-        source = python_source(self._view, own).decode("utf-8", "replace")
-        return not any(word in source for word in (last, *_MAKES_NAMES))
-
-    def _is_plain(self, place: tuple[str, int], fault: LoadFault) -> bool:
-        """Whether a statement imports a module of a package of files, under no condition and in no ``try``."""
-        above = self._view.module_file(fault.target.rpartition(".")[0])
-        lines = python_source(self._view, place[0]).split(b"\n")
-        return fault.cause == "module" and bool(above) and not lines[place[1] - 1][:1].isspace()
-
-    def _look_for_absent(self, module: str, absent: dict[str, str], seen: set[str]) -> None:
-        """Add the modules of the package that no file is, each with a file that is run and names it."""
-        path, most = self._view.module_file(module) or "", MANY_RUN if self._extensions else FEW_RUN
-        if not self._is_code(path) or not counts(path) or len(seen) > most:
-            return
-        top, package = module.partition(".")[0], module if path.endswith("/__init__.py") else module.rpartition(".")[0]
-        code, at_import = python_source(self._view, path), set[tuple[bytes, ...]]()
-        for statement in _imports(code):
-            indent, source, names, plain = statement
-            for named in self._named(package, source or plain, names):
-                if named in seen or named.partition(".")[0] != top or len(seen) > most:
-                    continue
-                there = self._view.module_file(named) is not None
-                if indent and there and self._extensions:
-                    continue  # only where all extension modules are gone are those behind guarded imports looked for
-                if indent:
-                    at_import = at_import or {(), *_imports(_LATER.sub(b"", code))}
-                    if statement not in at_import:
-                        continue
-                seen.add(named)
-                if there:
-                    self._look_for_absent(named, absent, seen)
-                elif not (self._view.module_file(named.rpartition(".")[0]) or "").endswith(".pyd"):
-                    absent[named] = path  # unless it is below an extension module, which may make it: torch._C._nn
-
-    def _named(self, package: str, source: bytes, names: bytes) -> Iterator[str]:
-        """The modules that an import statement in a package names."""
-        name = source.decode("utf-8", "replace")
-        dots = len(name) - len(name.lstrip("."))
-        if dots:
-            name = ".".join(filter(None, (*package.split(".")[: package.count(".") + 2 - dots], name[dots:])))
-        yield from (name[: found.start()] for found in re.finditer(r"\.|$", name))
-        own = self._view.module_file(name)
-        if own is None or (own and not (own.endswith("/__init__.py") and self._is_code(own))):
-            return  # what a file defines is not looked for
-        for word in _WORDS.findall(names):
-            last = word.decode("utf-8", "replace")
-            if self._view.module_file(f"{name}.{last}") is not None or not self._may_define(name, own or "", last):
-                yield f"{name}.{last}"
-
-    def _may_define(self, package: str, path: str, name: str) -> bool:
-        """Whether the file of a package may define a name."""
-        if package not in self._names:
-            source = python_source(self._view, path).decode("utf-8", "replace") if path else ""
-            makes = any(word in source for word in _MAKES_NAMES)
-            defined = defined_names(source, path, separate_budget(self._view)) if not makes else frozenset[str]()
-            self._names[package] = None if makes else (defined, "import *" in source)
-        known = self._names[package]
-        return known is None or name in known[0] or (known[1] and not name.startswith("_"))
-
-    def _is_code(self, path: str) -> bool:
-        return path.endswith(".py") and self._view.file(path).size <= SOURCE_LIMIT
+            missing = MissingModules(self._view, top, [event.path for event in self._extensions])
+            if missing.named:
+                yield from missing.needed(self.followed.of(top))
 
     def perhaps_imports(self) -> tuple[str, ...]:
         """The top-level modules that the code which runs before the loads imports anywhere outside of ``try``.

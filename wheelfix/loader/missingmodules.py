@@ -1,0 +1,195 @@
+"""The modules of a package itself that importing it needs, and that no file is: they were left out of the wheel."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from wheelfix.base.parsing import regex
+from wheelfix.loader.followed import shown_message
+from wheelfix.pe.modulenames import LARGEST, CompiledNames
+from wheelfix.pycode.budget import separate_budget
+from wheelfix.pycode.sourcecode import (
+    NO_MODULE,
+    NOT_LOADED,
+    SOURCE_LIMIT,
+    counts,
+    defined_names,
+    imported_first,
+    python_source,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from wheelfix.loader.view import FileView
+    from wheelfix.pycode.importer import ImportEnd
+
+MANY_RUN = 1000
+"""Modules of a package that are looked for in the files which importing it runs."""
+FEW_RUN = 60
+"""The same of a package without extension modules, which has none to leave out."""
+_IMPORT = regex(
+    r"\n([ \t]{0,16})(?:from[ \t]{1,8}([.\w]{1,200})[ \t]{1,8}import[ \t]{1,8}(\([^)]{0,2000}\)|[^\n#;]{0,999})"
+    r"|import[ \t]{1,8}([\w.]{1,200}))"
+)
+"""With the end of the line before it, which is found ten times as fast as the beginning of a line."""
+_LATER = regex(
+    r"^([ \t]*)(?:(?:async[ \t]+)?def |if (?:typing\.)?TYPE_CHECKING\b)[^\n]*(?:\n(?:\1[ \t)#\r][^\n]*|(?=\n)))*",
+    re.MULTILINE,
+)
+"""A function, or what only type checkers see: importing the file does not run it."""
+_MAKES_MODULES = regex(
+    r"sys\.modules(?:\[[^\n\]]{1,200}\][ \t]*=(?!=)|\.(?:setdefault|update)|[ \t]*[\n#;])"
+    r"|__path__[ \t]*(?:\+?=(?!=)|\.(?:append|insert|extend))|meta_path|path_hooks"
+)
+"""What is in code that makes modules which no file is, or has them looked for elsewhere."""
+_MAKES_NAMES = ("__getattr__", "globals(", "locals(", "vars(", "__dict__", "setattr(")
+"""What is in code that defines names which it does not spell."""
+_WORDS = regex(r"(?:^|,)[\s(]*(\w+)")
+"""The names in the third group of an import; of ``a as b`` the first."""
+
+
+def _imports(code: str) -> list[tuple[str, str, str, str]]:
+    """The import statements of some code: indent, source, names, and the module of a plain one."""
+    return _IMPORT.findall("\n" + code)
+
+
+def _prefixes(name: str) -> list[str]:
+    """The packages that a dotted name goes through, and the name itself."""
+    return [name[: end.start()] for end in re.finditer(r"\.|$", name)]
+
+
+class MissingModules:
+    """The modules of one package that no file is, each with a file that importing the package may run and names it."""
+
+    def __init__(self, view: FileView, top: str, extensions: Sequence[str]) -> None:
+        """``extensions`` are the extension modules that importing the package can load."""
+        self._view, self._top, self._extensions = view, top, extensions
+        self._names: dict[str, tuple[frozenset[str], bool] | None] = {}
+        """By package: the names that it defines, and whether it takes others with a star; None if it may have any."""
+        self._seen = {top}
+        self.named: dict[str, str] = {}
+        self._look_into(top)
+
+    def needed(self, end: ImportEnd) -> Iterator[tuple[str, str, str, bool]]:
+        """Those that the import of the package, which was followed, needs, with the file that imports each.
+
+        Also what the package raises instead of Python's exception, and whether it is sure: opencc looks for its module
+        in several places, and one is not known.
+        """
+        if not end.certain:
+            certain = self._certain()
+            for name, file in self.named.items():
+                first = self._certain_importer(name, certain)
+                if first or not end.error:
+                    yield name, first or file, "", bool(first)
+        fault = end.fault
+        if not end.error or not (end.certain or self._is_plain(end)):
+            return  # whether a module of others is there, or what it does, gives no file to the package
+        # A file that catches the exception may raise one of its own, as pyppmd does without its two backends.
+        all_gone = not self._extensions and end.error in (NOT_LOADED, NO_MODULE)
+        files = {end.place[0], *(end.ran if all_gone else ())}
+        gone = fault.target if fault is not None else next((n for n, file in self.named.items() if file in files), "")
+        if gone in self.named:
+            file = end.place[0] if fault is not None else self.named[gone]
+            yield gone, file, f"{end.error}: {shown_message(end)}".rstrip(": "), True
+
+    def _is_plain(self, end: ImportEnd) -> bool:
+        """Whether an import ends where a statement, under no condition and in no ``try``, imports from a package."""
+        (file, line), fault = end.place, end.fault
+        if fault is None or fault.cause != "module" or not self._view.module_file(fault.target.rpartition(".")[0]):
+            return False
+        return not python_source(self._view, file).split(b"\n")[line - 1][:1].isspace()
+
+    def _text(self, module: str) -> str | None:
+        """The source of the Python file that is a module; None if it is something else."""
+        path = self._view.module_file(module) or ""
+        is_code = path.endswith(".py") and self._view.file(path).size <= SOURCE_LIMIT
+        return python_source(self._view, path).decode("utf-8", "replace") if is_code else None
+
+    # ------------------------------------------------------------------------------------------ imported for certain
+
+    def _certain(self) -> dict[str, str]:
+        """The modules that importing the package imports for certain, each with the one that imports it first.
+
+        A name that may be something else than a module counts only if :meth:`_is_no_name` says that it is one.
+        """
+        by, importers, budget = {self._top: ""}, [self._top], separate_budget(self._view)
+        for importer in importers:  # grows while it is walked
+            text, path = self._text(importer), self._view.module_file(importer) or ""
+            for name, is_module in imported_first(text, path, budget) if text else ():
+                for found in _prefixes(name) if name.startswith(f"{self._top}.") else ():
+                    if found not in by and (is_module or self._is_no_name(found)):
+                        by[found] = importer
+                        importers.append(found)
+        del by[self._top]
+        return by
+
+    def _is_no_name(self, module: str) -> bool:
+        """Whether a name can only be a module: a file is it, or it is private and the package has no word of it."""
+        package, _, last = module.rpartition(".")
+        if self._view.module_file(module):
+            return True
+        text = self._text(package) if last.startswith("_") else None
+        return text is not None and not any(word in text for word in (last, *_MAKES_NAMES))
+
+    def _certain_importer(self, module: str, certain: dict[str, str]) -> str:
+        """A file that imports a module for certain when the package is imported; empty if code may make the module."""
+        way = [module]
+        while way[-1] in certain:
+            way.append(certain[way[-1]])
+        package, _, last = module.rpartition(".")
+        if way[-1] != self._top or any(_MAKES_MODULES.search(self._text(name) or "") for name in (*way[1:], package)):
+            return ""
+        small = (path for path in self._extensions if self._view.file(path).size <= LARGEST)
+        made = any(CompiledNames(self._view.source(path)).may_make(last) for path in small)
+        return "" if made else self._view.module_file(way[1]) or ""
+
+    # ------------------------------------------------------------------------------------------ named in some file
+
+    def _look_into(self, module: str) -> None:
+        """Note the modules of the package that no file is and that a module names, and those that it imports."""
+        path, most = self._view.module_file(module) or "", MANY_RUN if self._extensions else FEW_RUN
+        code = self._text(module) if counts(path) and len(self._seen) <= most else None
+        package, at_import = module if path.endswith("/__init__.py") else module.rpartition(".")[0], set[object]()
+        for statement in _imports(code or ""):
+            indent, source, names, plain = statement
+            for named in self._modules(package, source or plain, names):
+                if named in self._seen or named.partition(".")[0] != self._top or len(self._seen) > most:
+                    continue
+                there = self._view.module_file(named) is not None
+                if indent and there and self._extensions:
+                    continue  # only where all extension modules are gone are those behind guarded imports looked for
+                if indent:
+                    at_import = at_import or {(), *_imports(_LATER.sub("", code or ""))}
+                    if statement not in at_import:
+                        continue
+                self._seen.add(named)
+                if there:
+                    self._look_into(named)
+                elif not (self._view.module_file(named.rpartition(".")[0]) or "").endswith(".pyd"):
+                    self.named[named] = path  # unless it is below an extension module, which may make it: torch._C._nn
+
+    def _modules(self, package: str, name: str, names: str) -> Iterator[str]:
+        """The modules that an import statement in a package names."""
+        dots = len(name) - len(name.lstrip("."))
+        if dots:
+            name = ".".join(filter(None, (*package.split(".")[: package.count(".") + 2 - dots], name[dots:])))
+        yield from _prefixes(name)
+        own = self._view.module_file(name)
+        if own is None or (own and not (own.endswith("/__init__.py") and self._view.file(own).size <= SOURCE_LIMIT)):
+            return  # what a file defines is not looked for
+        for last in _WORDS.findall(names):
+            if self._view.module_file(f"{name}.{last}") is not None or not self._may_define(name, last):
+                yield f"{name}.{last}"
+
+    def _may_define(self, package: str, name: str) -> bool:
+        """Whether the file of a package may define a name."""
+        if package not in self._names:
+            text, path = self._text(package) or "", self._view.module_file(package) or ""
+            makes = any(word in text for word in _MAKES_NAMES)
+            defined = defined_names(text, path, separate_budget(self._view)) if not makes else frozenset[str]()
+            self._names[package] = None if makes else (defined, "import *" in text)
+        known = self._names[package]
+        return known is None or name in known[0] or (known[1] and not name.startswith("_"))
