@@ -226,18 +226,6 @@ def test_modules_of_one_folder_share_what_they_load_and_differ_in_what_they_cann
     assert outcomes(files)[0] == {"pkg/_a.pyd": 0, "pkg/_b.pyd": 126, "pkg/_c.pyd": 0}
 
 
-def test_an_image_with_search_flags_of_its_own_does_not_help_its_neighbours():
-    """u/foo.dll searches its own folder for its imports; the next module of x does not."""
-    flagged = forge_dll("foo.dll", imports={"bar.dll": ["f"]}, exports=["f"], dependent_load_flags=0x100)
-    files = {
-        "pkg/__init__.py": ADDS.format("'u'"),
-        "pkg/u/foo.dll": flagged,
-        "pkg/u/bar.dll": library(),
-        "pkg/x/_a.pyd": module("foo.dll"),
-    }
-    assert outcomes(files)[0] == {"pkg/x/_a.pyd": 0}
-
-
 def test_the_failure_that_code_catches_does_not_make_a_need_of_others_unmet():
     files = {
         "pkg/__init__.py": "try:\n    from pkg.x import _a\nexcept ImportError:\n    pass\n" + ADDS.format("'libs'"),

@@ -47,7 +47,7 @@ MANY_ABSENT = 4
 class PackageHabits:
     """Answers about the code of a package; its imports are followed when first asked."""
 
-    def __init__(self, view: FileView, profile: Profile, loads: PackageLoads) -> None:
+    def __init__(self, view: FileView, loads: PackageLoads) -> None:
         self._view = view
         self._extensions = loads.extensions
         self._loading = [file.path for file in loads.files if file.path.endswith(".py")]

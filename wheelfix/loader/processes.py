@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING
 
 from wheelfix.base.values import frozen, replace
@@ -188,15 +187,10 @@ class FreshProcesses:
             self.processes.setdefault(folder, self._after(above))
             return self._through(above, event)
         # Within a folder every name means the same file, so that its modules may share a process: what one of them
-        # has loaded, another would have found. Only images with search flags of their own are searched for elsewhere.
-        if folder not in self.processes or self._has_own_flags:
+        # has loaded, another would have found.
+        if folder not in self.processes:
             self.processes[folder] = self._after(above)
         return load_in(self.processes[folder], event)
-
-    @functools.cached_property
-    def _has_own_flags(self) -> bool:
-        images = self.blank.view.images().values()
-        return any(isinstance(image, Image) and image.dependent_load_flags for image in images)
 
     # -------------------------------------------------------------------------------------- what is possible
 

@@ -303,7 +303,7 @@ class Start:
         loading = loading_of(view)
         startup = loading.startup if loading is not None else None
         loads = package_loads(view, profile) if startup is None else PackageLoads()
-        habits = PackageHabits(view, profile, loads)
+        habits = PackageHabits(view, loads)
         evidence = ProviderChain(profile, requires, loading, view, habits)
         blank = Loader(view, Target(profile, evidence.provide))
         followed = FollowedImports(view, profile, loads, blank)
