@@ -337,6 +337,11 @@ class Missing:
 Provider: TypeAlias = "InView | System | PythonRuntime | Driver | VcRedist | Assumed | OwnedBy | MayComeFrom | Missing"
 
 
+def is_unmet(provider: Provider) -> bool:
+    """Whether a DLL is missing where it is looked for, also if it is known who has it."""
+    return isinstance(provider, Missing) or (isinstance(provider, OwnedBy) and not provider.reachable)
+
+
 class EdgeKind(Word):
     """How one image asks for another."""
 
@@ -371,6 +376,11 @@ class Edge:
     def file(self) -> str:
         """The file of the view that answers; empty for every other provider."""
         return self.provider.path if isinstance(self.provider, InView) else ""
+
+    @property
+    def broken(self) -> bool:
+        """Whether a load that has this need fails."""
+        return is_unmet(self.provider) or bool(self.unexported)
 
 
 @frozen

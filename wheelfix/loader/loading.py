@@ -46,7 +46,6 @@ from wheelfix.model import (
     Malformed,
     MayComeFrom,
     Missing,
-    OwnedBy,
     Provider,
     PythonRuntime,
     Symbol,
@@ -54,11 +53,12 @@ from wheelfix.model import (
     UnreadCall,
     VcRedist,
     dll_key,
+    is_unmet,
 )
 from wheelfix.pe.version import MANIFEST, read_resource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from xml.etree.ElementTree import Element
 
     from wheelfix.loader.profile import Profile
@@ -325,7 +325,7 @@ class Loader:
                 return found
         present = self.view.named(key)
         found = self.target.elsewhere(name, steps)
-        if present and (isinstance(found, MayComeFrom) or (isinstance(found, OwnedBy) and not found.reachable)):
+        if present and found is not None and (isinstance(found, MayComeFrom) or is_unmet(found)):
             found = None
         if found is not None and not isinstance(found, Missing):
             return found
@@ -381,11 +381,16 @@ class Loader:
         other.unread, other.touched, other.edges = {**self.unread}, {}, {}
         return other
 
+    def add_folders(self, folders: Iterable[str]) -> None:
+        """Give folders to AddDllDirectory, none of them twice."""
+        self.user_dirs = [*dict.fromkeys([*self.user_dirs, *folders])]
+
     def after(self, first: Loader) -> Loader:
         """A process like this one in which everything of another one has happened before; its work is counted apart."""
         other = self.fork()
         other._spent = [0]
-        other.user_dirs = [*first.user_dirs, *(folder for folder in self.user_dirs if folder not in first.user_dirs)]
+        other.user_dirs = [*first.user_dirs]
+        other.add_folders(self.user_dirs)
         other.loaded, other.modules, other.ran = {**first.loaded}, {**first.modules}, set(first.ran)
         other.unread = {**first.unread}
         return other
@@ -452,7 +457,7 @@ class Loader:
                 redirected = find_in_assembly(self.view, path, needed.dll)
                 provider = InView(redirected) if redirected else provider
             self.note(Edge(path, needed.dll, EdgeKind.IMPORT, provider))
-            if isinstance(provider, Missing) or (isinstance(provider, OwnedBy) and not provider.reachable):
+            if is_unmet(provider):
                 attempt.fail_at(path, MOD_NOT_FOUND, needed.dll)
             elif isinstance(provider, InView) and not self._is_in(provider.path, attempt):
                 attempt.above[provider.path] = path
@@ -483,33 +488,31 @@ class Loader:
         steps = self._steps_for(path, image, attempt.steps)
         for number, needed in enumerate(image.imports):
             provider = self.find(needed.dll, steps, attempt.mapped)
+            unexported: tuple[Symbol, ...] = ()
             if isinstance(provider, PythonRuntime):
-                self._bind_to_python(path, needed, provider, attempt)
-            if not isinstance(provider, InView):
-                continue
-            key = (path, number, provider.path)
-            if key not in self._unmet:  # many loads bind the same files
-                self.spend(1 + len(needed.symbols) // SYMBOLS_PER_LOOKUP)
-                self._unmet[key] = self.symbols_missing_from(needed, provider.path)
-            unexported = self._unmet[key]
+                unexported = missing_from_python(needed.dll, needed.symbols)
+            elif isinstance(provider, InView):
+                key = (path, number, provider.path)
+                if key not in self._unmet:  # many loads bind the same files
+                    self.spend(1 + len(needed.symbols) // SYMBOLS_PER_LOOKUP)
+                    self._unmet[key] = self.symbols_missing_from(needed, provider.path)
+                unexported = self._unmet[key]
             if unexported:
-                self.note(Edge(path, needed.dll, EdgeKind.IMPORT, provider, unexported=unexported))
-                attempt.fail(self._symbol_failure(path, provider.path, unexported[0]))
-            self._follow(needed, provider.path, attempt, steps)
+                edge = Edge(path, needed.dll, EdgeKind.IMPORT, provider, unexported=unexported)
+                self._miss_symbol(edge, unexported[0], attempt)
+            if isinstance(provider, InView):
+                self._follow(needed, provider.path, attempt, steps)
 
-    def _bind_to_python(self, path: str, needed: Import, provider: Provider, attempt: _Attempt) -> None:
-        """Look for symbols that the interpreter does not have, where its exports are known."""
-        unexported = missing_from_python(needed.dll, needed.symbols)
-        if unexported:
-            self.note(Edge(path, needed.dll, EdgeKind.IMPORT, provider, unexported=unexported))
-            attempt.fail(Failure(PROC_NOT_FOUND, (path, needed.dll), f"{needed.dll} has no {_spell(unexported[0])}"))
-
-    def _symbol_failure(self, path: str, provider: str, symbol: Symbol) -> Failure:
-        """The fault of a missing symbol; importing from a DLL without any export table has a code of its own."""
-        image = self.view.image(provider)
-        if isinstance(image, Image) and not image.exports.names and not image.exports.ordinals:
-            return Failure(BAD_EXE_FORMAT, (path, provider), f"{base_name(provider)} exports nothing at all")
-        return Failure(_code_for(symbol), (path, provider), f"{base_name(provider)} has no {_spell(symbol)}")
+    def _miss_symbol(self, edge: Edge, asked: Symbol, attempt: _Attempt) -> None:
+        """Note that a DLL does not have a symbol; importing from one without any export table has a code of its own."""
+        self.note(edge)
+        path = edge.provider.path if isinstance(edge.provider, InView) else edge.name
+        image, chain = self.view.image(path), (edge.importer, path)
+        exports = isinstance(image, Image) and edge.kind is EdgeKind.IMPORT and image.exports
+        if exports and not exports.names and not exports.ordinals:
+            attempt.fail(Failure(BAD_EXE_FORMAT, chain, f"{base_name(path)} exports nothing at all"))
+        else:
+            attempt.fail(Failure(_code_for(asked), chain, f"{base_name(path)} has no {_spell(edge.unexported[0])}"))
 
     def symbols_missing_from(self, needed: Import, path: str) -> tuple[Symbol, ...]:
         """The imported symbols that a file of the view does not export."""
@@ -538,27 +541,18 @@ class Loader:
                 continue
             module, wanted = split_forwarder(target)
             provider = self.find(module, steps, attempt.mapped)
-            self.note(Edge(where, module, EdgeKind.FORWARDER, provider, because=target))
-            if isinstance(provider, Missing) or (isinstance(provider, OwnedBy) and not provider.reachable):
-                attempt.fail(
-                    Failure(
-                        _code_for(asked),
-                        (where, module),
-                        f"{base_name(where)} forwards {_spell(symbol)} to {target}",
-                    )
-                )
+            edge = Edge(where, module, EdgeKind.FORWARDER, provider, because=target)
+            self.note(edge)
+            if is_unmet(provider):
+                detail = f"{base_name(where)} forwards {_spell(symbol)} to {target}"
+                attempt.fail(Failure(_code_for(asked), (where, module), detail))
             elif isinstance(provider, InView):
                 if not self._is_in(provider.path, attempt):
                     self._map(provider.path, attempt, (where,))
-                self._check_forwarded(where, provider.path, target, asked, attempt)
+                found = self.view.image(provider.path)
+                if isinstance(found, Image) and not found.exports.offers(wanted):
+                    self._miss_symbol(replace(edge, unexported=(wanted,)), asked, attempt)
                 pending.append((provider.path, wanted, asked))
-
-    def _check_forwarded(self, where: str, path: str, target: str, asked: Symbol, attempt: _Attempt) -> None:
-        image = self.view.image(path)
-        module, wanted = split_forwarder(target)
-        if isinstance(image, Image) and not image.exports.offers(wanted):
-            self.note(Edge(where, module, EdgeKind.FORWARDER, InView(path), because=target, unexported=(wanted,)))
-            attempt.fail(Failure(_code_for(asked), (where, path), f"{base_name(path)} has no {_spell(wanted)}"))
 
 
 def _spell(symbol: Symbol) -> str:

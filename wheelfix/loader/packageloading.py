@@ -269,8 +269,7 @@ def adds_toolkit(loading: PackageLoading, view: FileView) -> bool:
 
 def begin(startup: Startup, process: Loader) -> None:
     """Add the folders, then load what is loaded by bare name; failures of these are not raised."""
-    dirs = search_dirs(startup, process.view)
-    process.user_dirs += [folder for folder in dirs if folder not in process.user_dirs]
+    process.add_folders(search_dirs(startup, process.view))
     for name in startup.names:
         if process.load_by_name(name):
             break

@@ -10,7 +10,7 @@ from wheelfix.loader.loadcall import AS_PYTHON_DOES, MOD_NOT_FOUND, Failure
 from wheelfix.loader.packagecode import FileLoads, PackageLoads, imported_modules
 from wheelfix.loader.packageloading import ENTRIES, loading_of
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
-from wheelfix.model import Edge, EdgeKind, Image, InView, LoadEvent, Missing, OwnedBy, UnreadCall, canonical, dll_key
+from wheelfix.model import Edge, EdgeKind, Image, InView, LoadEvent, Missing, UnreadCall, canonical, dll_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -69,14 +69,9 @@ def merged_edges(found: Iterable[Loaded]) -> dict[tuple[str, str, EdgeKind], Edg
             continue
         for key, edge in loaded.edges.items():
             known = merged.get(key)
-            if known is None or (_is_unmet(edge) and not _is_unmet(known)):
+            if known is None or (edge.broken and not known.broken):
                 merged[key] = edge
     return {**harmless, **merged}
-
-
-def _is_unmet(edge: Edge) -> bool:
-    unreachable = isinstance(edge.provider, OwnedBy) and not edge.provider.reachable
-    return isinstance(edge.provider, Missing) or unreachable or bool(edge.unexported)
 
 
 def as_if_found(edge: Edge) -> Edge:
@@ -137,7 +132,7 @@ class FreshProcesses:
         known = [folders for file, folders in loading.adds if file in end.ran] if loading is not None else []
         if not end.decided:
             known += [file.added for file in self._adding if file.path in end.ran]
-        process.user_dirs += [one for folders in known for one in folders if one not in process.user_dirs]
+        process.add_folders(folder for folders in known for folder in folders)
         return process
 
     def _loads_of_code(self) -> Iterator[Loaded]:
@@ -175,8 +170,7 @@ class FreshProcesses:
         """Load what a file loads in a process in which an import was carried out, and what the file adds."""
         process = self._after(end)
         self._of_code.append(process)
-        added = (folder for file in files for folder in file.added)
-        process.user_dirs += [folder for folder in dict.fromkeys(added) if folder not in process.user_dirs]
+        process.add_folders(folder for file in files for folder in file.added)
         flags = {path: own for file in files for path, own in file.flags}
         return load_in_any_order(process, (event for file in files for event in file.events), flags)
 
@@ -197,7 +191,7 @@ class FreshProcesses:
     def _together(self, found: list[Loaded]) -> frozenset[str]:
         """What loads once everything else of the package is loaded."""
         process = self.blank.fork()
-        process.user_dirs += [folder for folder in self.loads.added if folder not in process.user_dirs]
+        process.add_folders(self.loads.added)
         ordered = sorted(found, key=lambda loaded: loaded.failure is not None)
         done = load_in_any_order(process, (loaded.event for loaded in ordered))
         return frozenset(path for path, loaded in done.items() if loaded.failure is None)

@@ -332,7 +332,7 @@ def all_together(blank: Loader, found: list[Loaded], processes: list[Loader]) ->
     """A process with everything that some process has: what plugins and companions may find there."""
     whole = blank.fork()
     for process in processes:
-        whole.user_dirs += [folder for folder in process.user_dirs if folder not in whole.user_dirs]
+        whole.add_folders(process.user_dirs)
         for name, path in process.loaded.items():
             whole.loaded.setdefault(name, path)
         whole.modules.update(process.modules)

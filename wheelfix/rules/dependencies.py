@@ -25,7 +25,6 @@ from wheelfix.model import (
     Image,
     InView,
     Missing,
-    OwnedBy,
     PythonRuntime,
     Repairable,
     Severity,
@@ -576,7 +575,7 @@ def unexported(subject: Subject) -> Findings:
 def broken_forwarders(subject: Subject) -> Findings:
     """Find stubs without the DLL they stand for."""
     for edge in subject.edges:
-        if edge.kind is not EdgeKind.FORWARDER or not subject.concerns(edge.importer) or not _is_broken(edge):
+        if edge.kind is not EdgeKind.FORWARDER or not subject.concerns(edge.importer) or not edge.broken:
             continue
         stub = base(edge.importer)
         loaded = subject.reached(edge.importer)
@@ -597,11 +596,6 @@ def broken_forwarders(subject: Subject) -> Findings:
             },
             severity=Severity.ERROR if loaded else Severity.WARNING,
         )
-
-
-def _is_broken(edge: Edge) -> bool:
-    out_of_reach = isinstance(edge.provider, OwnedBy) and not edge.provider.reachable
-    return isinstance(edge.provider, Missing) or out_of_reach or bool(edge.unexported)
 
 
 def _spell(symbols: tuple[Symbol, ...]) -> str:
