@@ -659,6 +659,8 @@ class ScannedImage:
     """Which NumPy it was built for; None when it was not asked for, or it does not use NumPy's C API."""
     signature: Signature | None = None
     """The result of checking its signature; None when it was not asked for."""
+    place: str = ""
+    """Where it is installed, as loads and edges name it: ``Lib/site-packages/x/a.dll``."""
 
 
 @frozen

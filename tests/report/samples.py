@@ -41,7 +41,7 @@ def _image(path: str, *imports: str, delay: tuple[str, ...] = (), size: int = 10
         imports=tuple(Import(name) for name in imports),
         delay_imports=tuple(Import(name) for name in delay),
     )
-    return ScannedImage(path, facts)
+    return ScannedImage(path, facts, place=f"Lib/site-packages/{path}")
 
 
 def broken_torch() -> ScanReport:

@@ -59,7 +59,7 @@ def crowd(number: int) -> ScanReport:
         for place, first in enumerate(names)
         for second in names[place + 1 : place + 4]
     ]
-    images = tuple(ScannedImage(name.removeprefix("Lib/site-packages/"), Image(Machine.AMD64, 5000)) for name in names)
+    images = tuple(ScannedImage(name[18:], Image(Machine.AMD64, 5000), place=name) for name in names)
     return dataclasses.replace(broken_torch(), images=images, resolution=Resolution(tuple(edges)))
 
 

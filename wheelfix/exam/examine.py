@@ -310,7 +310,7 @@ def scanned_images(subject: Subject, options: ScanOptions) -> Iterator[ScannedIm
     wants_code = options.archs or options.gpu is not None
     for path, facts in subject.view.images().items():
         if not isinstance(facts, Image):
-            yield ScannedImage(subject.origin(path), facts)
+            yield ScannedImage(subject.origin(path), facts, place=path)
             continue
         code = subject.gpu_code(path) if wants_code else None
         yield ScannedImage(
@@ -321,6 +321,7 @@ def scanned_images(subject: Subject, options: ScanOptions) -> Iterator[ScannedIm
             gpu=_gpu_fit(subject, facts, code) if code is not None and code.archs else None,
             numpy=subject.numpy(path) if options.versions and path.lower().endswith(".pyd") else None,
             signature=subject.signature(path),
+            place=path,
         )
 
 

@@ -49,8 +49,6 @@ if TYPE_CHECKING:
 
     from wheelfix.plan.model import Way
 
-SITE_PACKAGES = "Lib/site-packages/"
-
 
 def way_words(way: Way) -> str:
     """Return one of the choices of ``--via`` as a line."""

@@ -198,7 +198,7 @@ def _rows(source: WheelSource, sha256: str, archive: Archive, examination: Exami
     loaded = report.resolution.reached
     key: Row = {"sha256": sha256}
     tables: dict[str, list[Row]] = {
-        "images": [key | _image(image, image.path in loaded) for image in report.images],
+        "images": [key | _image(image, image.place in loaded) for image in report.images],
         "imports": [key | row for image in report.images for row in _imports(image)],
         "edges": [key | _edge(edge, edge.importer in loaded) for edge in report.resolution.edges],
         "findings": [key | row for row in _findings(report)],
@@ -211,8 +211,8 @@ def _image(image: ScannedImage, loaded: bool) -> Row:
     facts, version = image.facts, image.version
     valid = facts if isinstance(facts, Image) else None
     return {
-        "path": image.path,
-        "dll": fold(image.path.rpartition("/")[2]),
+        "path": image.place,
+        "dll": fold(image.place.rpartition("/")[2]),
         "size": facts.size,
         "machine": str(valid.machine) if valid else "",
         "malformed": "" if isinstance(facts, Image) else f"{facts.kind}: {facts.reason}",
@@ -234,7 +234,7 @@ def _imports(image: ScannedImage) -> Iterator[Row]:
     for delayed, imports in ((False, image.facts.imports), (True, image.facts.delay_imports)):
         for one in imports:
             symbols = len(one.symbols)
-            yield {"path": image.path, "dll": dll_key(one.dll), "delayed": delayed, "symbols": symbols}
+            yield {"path": image.place, "dll": dll_key(one.dll), "delayed": delayed, "symbols": symbols}
 
 
 def _edge(edge: Edge, loaded: bool) -> Row:

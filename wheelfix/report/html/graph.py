@@ -29,7 +29,7 @@ from wheelfix.model import (
 from wheelfix.report import safe
 from wheelfix.report.blocks import Part, Record, Records, Value, chapter
 from wheelfix.report.html.element import Html, el, fold, join
-from wheelfix.report.words import SITE_PACKAGES, count, human_size, image_counts, provider_phrase
+from wheelfix.report.words import count, human_size, image_counts, provider_phrase
 from wheelfix.rules.context import inside
 
 if TYPE_CHECKING:
@@ -102,14 +102,14 @@ class Graph:
 def build_graph(report: ScanReport) -> Graph:
     """Return the drawing of a report."""
     nodes = [_image_node(image) for image in report.images]
-    places = _ImageFinder(report.images)
-    extra: dict[str, int] = {}
+    numbers = {image.place: number for number, image in enumerate(report.images)}
+    """The node of each file by where it is installed, and of what is drawn besides by what it is."""
     links: dict[tuple[int, int, str], Link] = {}
     for edge in report.resolution.edges:
-        source = places.find(edge.importer)
+        source = numbers.get(edge.importer)
         if source is None:
             continue
-        target = _target(edge, places, nodes, extra)
+        target = _target(edge, nodes, numbers)
         if target is not None:
             fault = f"without {', '.join(map(str, edge.unexported[:20]))}" if edge.unexported else ""
             if isinstance(edge.provider, Missing) and nodes[target].in_wheel:
@@ -138,64 +138,29 @@ def _image_node(image: ScannedImage) -> Node:
     return Node(name, image.path, kind, image.facts.size, facts)
 
 
-def _target(edge: Edge, places: _ImageFinder, nodes: list[Node], extra: dict[str, int]) -> int | None:
-    """Return the node that a need leads to, made where it is none of the wheel; None for Windows and the like."""
+def _target(edge: Edge, nodes: list[Node], numbers: dict[str, int]) -> int | None:
+    """Return the node that a need leads to, made where it is not of the wheel; None for Windows and the like."""
+    key, kind, path, facts = "", "owned", "", dict[str, str]()
     match edge.provider:
         case InView(path):
-            found = places.find(path)
-            if found is not None:
-                return found
-            key, node = f"elsewhere {path}", Node(edge.name, path, "owned", facts={"where": "in the environment"})
+            key, facts = path, {"where": "in the environment"}
         case Missing(present_at=present):
-            there = [found for path in present if (found := places.find(path)) is not None]
-            if there:
-                return there[0]
-            key = f"missing {dll_key(edge.name)}"
-            node = Node(edge.name, "", "missing" if edge.required else "optional")
-            if key in extra and edge.required:
-                nodes[extra[key]].kind = "missing"
+            key = next((place for place in present if place in numbers), f"missing {dll_key(edge.name)}")
+            kind = "missing" if edge.required else "optional"
         case OwnedBy(distribution=owner, reachable=reachable, because=because) as provider:
             key = f"owned {owner} {dll_key(edge.name)}"
             facts = {"from": provider.requirement} | ({} if reachable else {"out of reach": because})
-            node = Node(edge.name, "", "owned", facts=facts)
         case MayComeFrom(distributions=owners, because=because):
             key = f"unsure {dll_key(edge.name)}"
             facts = {"may come from": ", ".join(owners), "could not tell": because}
-            node = Node(edge.name, "", "owned", facts=facts)
         case _:
             return None
-    if key not in extra:
-        extra[key] = len(nodes)
-        nodes.append(node)
-    return extra[key]
-
-
-class _ImageFinder:
-    """Finds the image that lies at a path of the installed layout."""
-
-    def __init__(self, images: tuple[ScannedImage, ...]) -> None:
-        self._by_path: dict[str, int] = {}
-        for number, image in enumerate(images):
-            self._by_path.setdefault(_installed(image.path), number)
-        self._by_tail = grouped((posixpath.basename(path), (path, at)) for path, at in self._by_path.items())
-
-    def find(self, path: str) -> int | None:
-        """Return the number of the image; one on a disk is known by how its path ends."""
-        if path in self._by_path:
-            return self._by_path[path]
-        for known, number in self._by_tail.get(posixpath.basename(path), []):
-            if known.endswith("/" + path) or path.endswith("/" + known):
-                return number
-        return None
-
-
-def _installed(path: str) -> str:
-    """Return where a member of a wheel is installed."""
-    path = path.replace("\\", "/")
-    scheme = re.fullmatch(r"[^/]+\.data/(data|purelib|platlib|scripts)/(.+)", path)
-    if scheme is None:
-        return SITE_PACKAGES + path
-    return {"data": "", "scripts": "Scripts/"}.get(scheme[1], SITE_PACKAGES) + scheme[2]
+    if key not in numbers:
+        numbers[key] = len(nodes)
+        nodes.append(Node(edge.name, path, kind, facts=facts))
+    elif kind == "missing" and nodes[numbers[key]].kind == "optional":
+        nodes[numbers[key]].kind = kind
+    return numbers[key]
 
 
 # -------------------------------------------------------------------------------------------------------------- places
