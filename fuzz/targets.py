@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import bz2
 import contextlib
-import functools
 import itertools
 import shutil
 from pathlib import Path
@@ -28,7 +27,7 @@ from wheelfix.archive.conformance import check_archive
 from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import Record, check_record, render
-from wheelfix.cli.settings import read_configuration, vocabulary
+from wheelfix.cli.settings import read_configuration
 from wheelfix.diagnosis.symptoms.reader import read_log
 from wheelfix.errors import WheelfixError
 from wheelfix.model import Image
@@ -42,7 +41,6 @@ from wheelfix.streams.source import MemorySource
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from wheelfix.cli.settings import Option
 
 NAME = "pkg-1.0-cp311-cp311-win_amd64.whl"
 
@@ -103,15 +101,9 @@ def error_text(data: bytes) -> None:
 
 def config(data: bytes) -> None:
     """Configuration files of both names."""
-    known, commands = _vocabulary()
     for name in ("wheelfix.toml", "pyproject.toml"):
         with contextlib.suppress(WheelfixError):
-            read_configuration(_file(name, data), known, commands)
-
-
-@functools.cache
-def _vocabulary() -> tuple[dict[str, Option], tuple[str, ...]]:
-    return vocabulary()
+            read_configuration(_file(name, data))
 
 
 def conda(data: bytes) -> None:

@@ -151,9 +151,10 @@ class Parser(argparse.ArgumentParser):
         """Return what the parser takes, options and positional arguments."""
         return self._actions
 
-    def exclusive_groups(self) -> list[list[argparse.Action]]:
-        """Return the groups of options of which only one may be given."""
-        return [group._group_actions for group in self._mutually_exclusive_groups]
+    def excluded_by(self, dest: str) -> list[str]:
+        """Return the options that cannot go with one."""
+        groups = [[action.dest for action in group._group_actions] for group in self._mutually_exclusive_groups]
+        return [other for group in groups if dest in group for other in group if other != dest]
 
     def require_nothing(self) -> None:
         """Let positional arguments be left out."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import functools
-import itertools
 import os
 import sys
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from wheelfix.base.inputfiles import UnfitFile, distrust, read_file
 from wheelfix.base.parsing import close_words, load_toml, regex, whole_number
-from wheelfix.base.values import dataclass, field, frozen
+from wheelfix.base.values import dataclass, field, frozen, grouped, replace
 from wheelfix.cli.commands import COMMANDS, Parser, say
 from wheelfix.cli.common import check_outputs
 from wheelfix.cli.parsers import (
@@ -49,71 +48,24 @@ _FAULTS_SHOWN = 20
 
 
 @frozen
-class Option:
-    """A key that a configuration may have."""
+class Setting:
+    """An option with its value, and who says so."""
 
     key: str
     """As the long option is spelled, without the dashes."""
-    rows: Mapping[str, Mapping[str, str]]
-    """What ``options.txt`` says about it for each command that has it."""
-
-    @property
-    def is_path(self) -> bool:
-        """Whether a relative path counts from the folder of the configuration file."""
-        return any(row["kind"] in ("path", "paths", "report") for row in self.rows.values())
-
-    @property
-    def per_wheel(self) -> bool:
-        """Whether it may differ from wheel to wheel."""
-        return not any(row.get("whole_run") for row in self.rows.values())
-
-    @property
-    def only_typed(self) -> dict[str, str]:
-        """The commands that take it from the command line only, and how it is typed there.
-
-        Such are those that weaken a check, write over an input, or do what a file says: anybody who can put a file into
-        a folder, or a line into a ``.env``, could choose them for somebody else.
-        """
-        return {command: long_name(row) for command, row in self.rows.items() if row.get("typed")}
-
-
-@frozen
-class Setting:
-    """One key of a file with its value and place."""
-
-    key: str
-    value: bool | int | str | tuple[str, ...]
-    where: str
+    value: Any
+    """As the command line would have made it; of a file as it stands there, for each command reads it as its own."""
+    where: str = "default"
     """``pyproject.toml:12``"""
     command: str = ""
     """The one command it is for; empty for all."""
     wheel: str = ""
     """The pattern of wheel names it is for; empty for all."""
 
-
-@frozen
-class Configuration:
-    """What files say: the user's own, then that of the project, which overrides it."""
-
-    files: tuple[tuple[Path, tuple[Setting, ...]], ...] = ()
-
     @property
-    def everything(self) -> tuple[Setting, ...]:
-        """What all files say, in their order."""
-        return tuple(item for _, settings in self.files for item in settings)
-
-    def for_command(self, command: str) -> Iterator[Setting]:
-        """Yield the settings of a command that hold for every wheel, the more special ones last."""
-        for _, settings in self.files:
-            for special in ("", command):
-                yield from (item for item in settings if not item.wheel and item.command == special)
-
-    def for_wheel(self, name: str) -> Iterator[Setting]:
-        """Yield the settings for wheels of a name, in the order of the file."""
-        plain = canonical(name)
-        for item in self.everything:
-            if item.wheel and fnmatch.fnmatchcase(plain, canonical(item.wheel)):
-                yield item
+    def dest(self) -> str:
+        """The name in the namespace."""
+        return self.key.replace("-", "_")
 
 
 # --------------------------------------------------------------------------------------------------------- finding
@@ -156,9 +108,7 @@ def user_file() -> Path:
     return folder / "wheelfix" / OWN_FILE
 
 
-def read_configuration(
-    path: Path, options: Mapping[str, Option], commands: Sequence[str], *, anywhere: bool = False
-) -> tuple[Setting, ...]:
+def read_configuration(path: Path, *, anywhere: bool = False) -> tuple[Setting, ...]:
     """Return what a file says; UsageError with every fault, each with its key and line.
 
     With ``anywhere`` its paths may lead out of its folder: it is of the user, and not of a project.
@@ -170,120 +120,106 @@ def read_configuration(
     except UnfitFile as error:
         raise UsageError(f"{path} cannot be read", because=str(error)) from error
     try:
-        document = load_toml(text)
+        table: Any = load_toml(text)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is not valid TOML", because=str(error)) from error
-    own = path.name != PROJECT_FILE
-    tool = document.get("tool", {})
-    table = document if own else tool.get("wheelfix", {}) if isinstance(tool, dict) else tool
-    lines = KeyLines(text, () if own else ("tool", "wheelfix"))
-    reader = _ConfigReader(path, lines, options, tuple(commands), anywhere)
-    reader.read(table)
-    if reader.faults:
-        raise _error(path, reader.faults)
-    return tuple(reader.settings)
+    above = ("tool", "wheelfix") if path.name == PROJECT_FILE else ()
+    for key in above:
+        table = table.get(key, {}) if isinstance(table, dict) else None
+    if not isinstance(table, dict):
+        raise UsageError(f"{path}: tool.wheelfix is not a table")
+    reader = _ConfigReader(path, KeyLines(text, above), anywhere)
+    settings: list[Setting] = []
+    for keys, value in _entries(table):
+        try:
+            settings.append(reader.setting(keys, value))
+        except UsageError as fault:
+            reader.faults.append(fault)
+    if len(reader.faults) == 1:
+        raise reader.faults[0]
+    if faults := reader.faults:  # each is on a line of its own, none is the reason of another
+        lines = [f"{fault.what}; {fault.hint}" if fault.hint else fault.what for fault in faults[:_FAULTS_SHOWN]]
+        lines += [f"and {len(faults) - _FAULTS_SHOWN} more"] if len(faults) > _FAULTS_SHOWN else []
+        raise UsageError(f"{path} has {len(faults)} errors", because=lines)
+    return tuple(settings)
 
 
-def _error(path: Path, faults: Sequence[tuple[str, str]]) -> UsageError:
-    """One error for all faults of a file; each is on a line of its own, none is the reason of another."""
-    if len(faults) == 1:
-        return UsageError(faults[0][0], hint=faults[0][1])
-    lines = [f"{message}; {hint}" if hint else message for message, hint in faults[:_FAULTS_SHOWN]]
-    if len(faults) > _FAULTS_SHOWN:
-        lines.append(f"and {len(faults) - _FAULTS_SHOWN} more")
-    return UsageError(f"{path} has {len(faults)} errors", because=lines)
+def _entries(table: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Give every key with its value: ``jobs``, ``scan`` and ``jobs``, or ``wheels``, ``torch*`` and ``jobs``."""
+    for key, value in table.items():
+        if key == WHEELS and isinstance(value, dict) and all(isinstance(inner, dict) for inner in value.values()):
+            yield from (((key, wheel, name), one) for wheel, inner in value.items() for name, one in inner.items())
+        elif key in COMMANDS and isinstance(value, dict):
+            yield from (((key, name), one) for name, one in value.items())
+        else:
+            yield (key,), value
 
 
 @dataclass
 class _ConfigReader:
-    """Walks the tables, and gathers settings and faults."""
+    """Reads the keys of one file, and gathers what is wrong with them."""
 
     path: Path
     lines: KeyLines
-    options: Mapping[str, Option]
-    commands: tuple[str, ...]
-    anywhere: bool = False
-    settings: list[Setting] = field(default_factory=list)
-    faults: list[tuple[str, str]] = field(default_factory=list)
-    """What is wrong, and what to try."""
+    anywhere: bool
+    faults: list[UsageError] = field(default_factory=list)
 
-    def read(self, table: object) -> None:
-        if not isinstance(table, dict):
-            self.faults.append((f"{self.path}: tool.wheelfix is not a table", ""))
-            return
-        for key, value in table.items():
-            if key == WHEELS:
-                self._read_wheels(value)
-            elif key in self.commands and isinstance(value, dict):
-                self._read_options(value, command=key)
-            else:
-                self._read_options({key: value})
-
-    def _read_wheels(self, tables: object) -> None:
-        if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
-            where = self._where((WHEELS,))
-            self.faults.append((f'{where}: wheels holds one table for each name, as in [wheels."torch*"]', ""))
-            return
-        for pattern, table in tables.items():
-            self._read_options(table, wheel=pattern)
-
-    def _read_options(self, table: Mapping[str, Any], command: str = "", wheel: str = "") -> None:
-        above = (WHEELS, wheel) if wheel else (command,) if command else ()
-        for key, value in table.items():
-            where = self._where((*above, key))
-            option = self.options.get(key.replace("_", "-"))
-            if option is None or (command and command not in option.rows):
-                whose = f" of {command}" if command else ""
-                self.faults.append((f"{where}: there is no option {key!r}{whose}", self._meant(key, command)))
-            elif command in option.only_typed or (not command and option.only_typed):
-                typed = option.only_typed.get(command) or next(iter(option.only_typed.values()))
-                self.faults.append((f"{where}: {option.key!r} is taken from the command line only", f"type {typed}"))
-            elif wheel and not option.per_wheel:
-                self.faults.append((f"{where}: {key!r} cannot differ from wheel to wheel", "put it above the wheels"))
-            else:
-                self._take(option, value, where, command, wheel)
-
-    def _take(self, option: Option, value: Any, where: str, command: str, wheel: str) -> None:
-        rows = [option.rows[command]] if command else [*option.rows.values()]
-        faults = [fault for row in rows if (fault := _fault(row, value)) is not None]
+    def setting(self, keys: tuple[str, ...], value: Any) -> Setting:
+        """Return what one key says; UsageError if that makes no sense."""
+        line, name = self.lines.find(keys), str(self.path) if self.anywhere else self.path.name
+        where = f"{name}:{line}" if line else name
+        if keys == (WHEELS,):
+            raise UsageError(f'{where}: wheels holds one table for each name, as in [wheels."torch*"]')
+        key, command, wheel = keys[-1], "", ""
+        if len(keys) > 1:
+            command, wheel = (keys[0], "") if len(keys) == 2 else ("", keys[1])
+        option = key.replace("_", "-")
+        rows = [row for name, row in vocabulary().get(option, {}).items() if command in ("", name)]
+        if not rows:
+            whose = f" of {command}" if command else ""
+            raise UsageError(f"{where}: there is no option {key!r}{whose}", hint=self._meant(option, command))
+        # Options that weaken a check, write over an input, or do what a file says: anybody who can put a file into a
+        # folder, or a line into a ``.env``, could choose them for somebody else.
+        if typed := [row for row in rows if row.get("typed")]:
+            hint = f"type {long_name(typed[0])}"
+            raise UsageError(f"{where}: {option!r} is taken from the command line only", hint=hint)
+        if wheel and any(row.get("whole_run") for row in rows):
+            raise UsageError(f"{where}: {key!r} cannot differ from wheel to wheel", hint="put it above the wheels")
+        faults = [*filter(None, (_fault(row, value) for row in rows))]
         if len(faults) == len(rows):  # each command reads it again as its own option
-            self.faults.append((f"{where}: {option.key} {faults[0].what}", faults[0].hint))
-            return
-        made = tuple(value) if isinstance(value, list) else value
-        if option.is_path:
-            texts = [*made] if isinstance(made, tuple) else [str(made)]  # a name may be a number, as 2026
-            outside = next((text for text in texts if not _is_below(self.path.parent, _file_in(option, text))), None)
-            if outside is not None and not self.anywhere:
-                self.faults.append(
-                    (
-                        f"{where}: {option.key} leads out of the folder of the file: {_file_in(option, outside)!r}",
-                        f"a file may name paths below its own folder; type others: --{option.key}",
-                    )
-                )
-                return
-            paths = tuple(self._path(option, text) for text in texts)
-            made = paths if isinstance(made, tuple) else paths[0]
-        self.settings.append(Setting(option.key, made, where, command, wheel))
+            raise UsageError(f"{where}: {option} {faults[0].what}", hint=faults[0].hint)
+        if any(row["kind"] in ("path", "paths", "report") for row in rows):
+            texts = value if isinstance(value, list) else [str(value)]  # a name may be a number, as 2026
+            paths = [self._path(option, text, where) for text in texts]
+            value = paths if isinstance(value, list) else paths[0]
+        return Setting(option, value, where, command, wheel)
 
-    def _path(self, option: Option, text: str) -> str:
-        kind, equals, name = text.partition("=") if option.key == "report" else ("", "", text)
+    def _path(self, option: str, text: str, where: str) -> str:
+        """Return a path, or ``KIND=FILE``, as it counts from the folder of the file, which it may not leave."""
+        kind, equals, name = text.partition("=") if option == "report" else ("", "", text)
+        if not self.anywhere and not _is_below(self.path.parent, name):
+            raise UsageError(
+                f"{where}: {option} leads out of the folder of the file: {name!r}",
+                hint=f"a file may name paths below its own folder; type others: --{option}",
+            )
         return f"{kind}{equals}{self.path.parent / name}"
 
-    def _where(self, keys: tuple[str, ...]) -> str:
-        line, name = self.lines.find(keys), str(self.path) if self.anywhere else self.path.name
-        return f"{name}:{line}" if line else name
-
-    def _meant(self, key: str, command: str) -> str:
-        if len(self.faults) >= _FAULTS_SHOWN or len(key) > 100:
+    def _meant(self, option: str, command: str) -> str:
+        if len(self.faults) >= _FAULTS_SHOWN or len(option) > 100:
             return ""
-        known = [name for name, option in self.options.items() if not command or command in option.rows]
-        close = close_words(key.replace("_", "-"), [word for word in (*known, *self.commands) if word != key], 1)
+        known = [name for name, rows in vocabulary().items() if not command or command in rows]
+        close = close_words(option, [word for word in (*known, *COMMANDS) if word != option], 1)
         return f"did you mean {close[0]!r}?" if close else "'wheelfix COMMAND --help' lists what can be set"
 
 
-def _file_in(option: Option, text: str) -> str:
-    """Return the path in a value of an option."""
-    return text.partition("=")[2] if option.key == "report" else text
+@functools.cache
+def vocabulary() -> dict[str, dict[str, Mapping[str, str]]]:
+    """Return every key that a file may have, with what ``options.txt`` says about it for each command that has it."""
+    known: dict[str, dict[str, Mapping[str, str]]] = {}
+    for command in COMMANDS:
+        for key, row in option_rows(command).items():
+            known.setdefault(key, {})[command] = row
+    return known
 
 
 def _is_below(folder: Path, text: str) -> bool:
@@ -311,21 +247,21 @@ def _fault(row: Mapping[str, str], value: object) -> UsageError | None:
 
 def read_value(row: Mapping[str, str], value: object) -> Any:
     """Return the value of an option as the command line would have made it; UsageError says what it should be."""
-    kind, wanted = row["kind"], ""
+    kind = row["kind"]
     if "flag" in kind:
-        wanted = "" if isinstance(value, bool) else "true or false"
+        fits, wanted = isinstance(value, bool), "true or false"
     elif kind == "number":
-        wanted = "" if isinstance(value, int) and not isinstance(value, bool) and value >= 1 else "a number from 1 on"
+        fits, wanted = isinstance(value, int) and not isinstance(value, bool) and value >= 1, "a number from 1 on"
     elif kind in SEVERAL:
         items = [value] if isinstance(value, str) else value
-        if isinstance(items, list | tuple) and all(isinstance(item, str) for item in items):
+        if isinstance(items, list) and all(isinstance(item, str) for item in items):
             return [_one(row, item) for item in items]
-        wanted = "a list of texts"
-    elif not isinstance(value, bool | list | tuple | dict):
-        return _one(row, str(value))
+        fits, wanted = False, "a list of texts"
+    elif isinstance(value, bool | list | dict):
+        fits, wanted = False, "a text"
     else:
-        wanted = "a text"
-    if wanted:
+        return _one(row, str(value))
+    if not fits:
         raise UsageError(f"is {wanted}, not {value!r}")
     return value
 
@@ -405,51 +341,45 @@ TRUE, FALSE = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "n
 
 
 @frozen
-class Given:
-    """A value with the place it came from."""
-
-    value: Any
-    where: str
-
-
-@frozen
 class Settings:
     """What is in force for one command, and where each value came from."""
 
     parser: Parser
     command: str
     defaults: dict[str, Any]
-    typed: dict[str, Any]
-    """What the command line says, by the name in the namespace."""
-    environ: dict[str, Given]
-    configuration: Configuration
+    files: tuple[tuple[Path, tuple[Setting, ...]], ...]
+    """What files say: the user's own, then that of the project, which overrides it."""
+    given: tuple[Setting, ...]
+    """What variables say, then what was typed, which overrides it."""
 
-    def values(self, wheel: str = "") -> dict[str, Given]:
+    @property
+    def written(self) -> list[Setting]:
+        """What all files say, in their order."""
+        return [item for _, settings in self.files for item in settings]
+
+    def values(self, wheel: str = "") -> dict[str, Setting]:
         """Return every option in force for a wheel of this name; without a name for wheels in general."""
-        found = {dest: Given(value, "default") for dest, value in self.defaults.items()}
+        found = {dest: Setting(dest, value) for dest, value in self.defaults.items()}
         rows = option_rows(self.command)
-        layers = [self.configuration.for_command(self.command)]
-        layers += [self.configuration.for_wheel(wheel)] if wheel else []
-        for item in itertools.chain.from_iterable(layers):
-            if item.key in rows:
-                value = _read(rows[item.key], item.key, item.value, item.where)
-                self._put(found, item.key.replace("-", "_"), Given(value, item.where))
-        for dest, given in self.environ.items():
-            self._put(found, dest, given)
-        for dest, value in self.typed.items():
-            self._put(found, dest, Given(value, "command line"))
+        said = [_read(rows[item.key], item) for item in self._of_files(wheel) if item.key in rows]
+        for item in (*said, *self.given):
+            found[item.dest] = item
+            for other in self.parser.excluded_by(item.dest) if item.value else ():
+                found[other] = Setting(other, self.defaults.get(other))
         return found
 
-    def _put(self, found: dict[str, Given], dest: str, given: Given) -> None:
-        """Set an option; what excludes it goes back to its default."""
-        found[dest] = given
-        if given.value:
-            for other in excluded_by(self.parser, dest):
-                found[other] = Given(self.defaults.get(other), "default")
+    def _of_files(self, wheel: str) -> Iterator[Setting]:
+        """Give what files say for the command and for a wheel, the more special later."""
+        for _, settings in self.files:
+            for special in ("", self.command):
+                yield from (item for item in settings if not item.wheel and item.command == special)
+        for item in self.written if wheel else ():
+            if item.wheel and fnmatch.fnmatchcase(canonical(wheel), canonical(item.wheel)):
+                yield item
 
     def namespace(self, wheel: str = "") -> argparse.Namespace:
         """Return what a command's ``execute`` takes."""
-        args = argparse.Namespace(**{dest: given.value for dest, given in self.values(wheel).items()})
+        args = argparse.Namespace(**{dest: item.value for dest, item in self.values(wheel).items()})
         args.command = self.command
         args.settings = self
         return args
@@ -458,15 +388,10 @@ class Settings:
     def used_file(self) -> Path | None:
         """The file that sets something for this command, if one does."""
         rows = option_rows(self.command)
-        for path, settings in reversed(self.configuration.files):
+        for path, settings in reversed(self.files):
             if any(item.command in ("", self.command) and item.key in rows for item in settings):
                 return path
         return None
-
-    @property
-    def has_wheels(self) -> bool:
-        """Whether some options differ from wheel to wheel."""
-        return any(item.wheel for item in self.configuration.everything)
 
 
 def arguments_of(argv: list[str]) -> argparse.Namespace | None:
@@ -488,24 +413,20 @@ def arguments_of(argv: list[str]) -> argparse.Namespace | None:
 
 def read_settings(parser: Parser, command: str, argv: list[str]) -> Settings:
     """Parse a command line and gather what variables and files add to it."""
+    actions = [action for action in parser.actions() if action.dest not in ("help", "short_help")]
     # Of two arguments for one thing (--sbom, --no-sbom) the first has the default, as argparse itself does it.
-    defaults = {
-        action.dest: _default(action)
-        for action in reversed([*parser.actions()])
-        if action.dest not in ("help", "short_help")
-    }
+    defaults = {action.dest: _default(action) for action in reversed(actions)}
     for action in parser.actions():
         action.default = argparse.SUPPRESS  # so that the namespace holds what was typed, and nothing else
     typed = vars(parser.parse_strictly(argv))
-    given = {dest: typed.pop(dest) for dest in ("config", "no_config") if dest in typed}
-    for dest in ("config", "no_config"):
-        defaults.pop(dest, None)
-    none = given.get("no_config", False) or given.get("config") == Path("none")
-    file, own = _file(given.get("config"), none), user_file()
-    found = [(file, read_configuration(file, *vocabulary()))] if file is not None else []
+    named, refused = (typed.pop(dest, defaults.pop(dest, None)) for dest in ("config", "no_config"))
+    none = refused or named == Path("none")
+    file, own = _file(named, none), user_file()
+    files = [(file, read_configuration(file))] if file is not None else []
     if not none and own.is_file() and own != file:
-        found.insert(0, (own, read_configuration(_trusted(own), *vocabulary(), anywhere=True)))
-    return Settings(parser, command, defaults, typed, read_environ(command), Configuration(tuple(found)))
+        files.insert(0, (own, read_configuration(_trusted(own), anywhere=True)))
+    given = [*read_environ(command), *(Setting(dest, value, "command line") for dest, value in typed.items())]
+    return Settings(parser, command, defaults, tuple(files), tuple(given))
 
 
 def _default(action: argparse.Action) -> Any:
@@ -540,9 +461,8 @@ def _existing(named: Path) -> Path:
     return named
 
 
-def read_environ(command: str) -> dict[str, Given]:
-    """Return the options that variables such as ``WHEELFIX_FAIL_ON`` set."""
-    found = {}
+def read_environ(command: str) -> Iterator[Setting]:
+    """Give the options that variables such as ``WHEELFIX_FAIL_ON`` set."""
     for key, row in option_rows(command).items() if any(name.startswith(PREFIX) for name in os.environ) else ():
         name = PREFIX + key.upper().replace("-", "_")
         if name in os.environ:
@@ -550,15 +470,15 @@ def read_environ(command: str) -> dict[str, Given]:
             if row.get("typed"):
                 option = long_name(row)
                 raise UsageError(f"{where}: {option} is taken from the command line only", hint=f"type {option}")
-            found[row["dest"]] = Given(_read(row, key, _as_written(row, os.environ[name]), where), where)
-    return found
+            yield _read(row, Setting(key, _as_written(row, os.environ[name]), where))
 
 
-def _read(row: Mapping[str, str], key: str, value: object, where: str) -> Any:
+def _read(row: Mapping[str, str], item: Setting) -> Setting:
+    """Return a setting with its value as the command line would have made it."""
     try:
-        return read_value(row, value)
+        return replace(item, value=read_value(row, item.value))
     except UsageError as error:
-        raise UsageError(f"{where}: {key} {error.what}", hint=error.hint) from error
+        raise UsageError(f"{item.where}: {item.key} {error.what}", hint=error.hint) from error
 
 
 def _as_written(row: Mapping[str, str], text: str) -> object:
@@ -576,7 +496,7 @@ def _as_written(row: Mapping[str, str], text: str) -> object:
 def group_inputs(args: argparse.Namespace, paths: Iterable[Place]) -> list[tuple[argparse.Namespace, list[Place]]]:
     """Return the inputs in their order, those that lie together and share all options together."""
     settings: Settings = args.settings
-    if not settings.has_wheels:
+    if not any(item.wheel for item in settings.written):
         return [(args, list(paths))]
     groups: list[tuple[argparse.Namespace, list[Place]]] = []
     for path in paths:
@@ -588,54 +508,26 @@ def group_inputs(args: argparse.Namespace, paths: Iterable[Place]) -> list[tuple
     return groups
 
 
-# ---------------------------------------------------------------------------------------- options of the parsers
-
-
-def excluded_by(parser: Parser, dest: str) -> list[str]:
-    """Return the options that cannot go with one."""
-    others = []
-    for group in parser.exclusive_groups():
-        dests = [action.dest for action in group]
-        if dest in dests:
-            others += [other for other in dests if other != dest]
-    return others
-
-
-@functools.cache
-def vocabulary() -> tuple[dict[str, Option], tuple[str, ...]]:
-    """Return every key that a file may have."""
-    known: dict[str, dict[str, Mapping[str, str]]] = {}
-    for command in COMMANDS:
-        for key, row in option_rows(command).items():
-            known.setdefault(key, {})[command] = row
-    return {key: Option(key, rows) for key, rows in known.items()}, tuple(COMMANDS)
-
-
 # ------------------------------------------------------------------------------------------------- --show-config
 
 
 def describe(settings: Settings) -> str:
     """Return what somebody wrote: in files, in variables and on the command line, in this order, and where."""
-    files = [str(path) for path, _ in settings.configuration.files]
-    known = option_rows(settings.command)
-    values = {key: given for dest, given in settings.values().items() if (key := dest.replace("_", "-")) in known}
-    written = [item.key for item in settings.configuration.everything]
-    order = dict.fromkeys([*written, *(dest.replace("_", "-") for dest in (*settings.environ, *settings.typed))])
-    rows = [
-        (key, _shown(values[key].value), values[key].where)
-        for key in order
-        if key in values and values[key].where != "default"
-    ]
-    heads = ("option", "value", "where")
+    files = [str(path) for path, _ in settings.files]
+    known, values = option_rows(settings.command), settings.values()
+    order = dict.fromkeys(item.dest for item in (*settings.written, *settings.given))
+    said = [values[dest] for dest in order if dest.replace("_", "-") in known and values[dest].where != "default"]
     blocks: list[Block] = [line(f"wheelfix {settings.command}, configured by {' and '.join(files) or 'no file'}")]
-    blocks += [para(), Table(heads, rows) if rows else line("everything has its default")]
-    wheels: dict[str, list[tuple[str, str, str]]] = {}
-    for item in settings.configuration.everything:
-        if item.wheel and item.key in known:
-            wheels.setdefault(item.wheel, []).append((item.key, _shown(item.value), item.where))
-    for pattern, rows in wheels.items():
-        blocks += [para(), line(f"wheels called {pattern}:"), Table(heads, rows)]
+    blocks += [para(), _table(said) if said else line("everything has its default")]
+    wheels = grouped((item.wheel, item) for item in settings.written if item.wheel and item.key in known)
+    for pattern, items in wheels.items():
+        blocks += [para(), line(f"wheels called {pattern}:"), _table(items)]
     return render_text(blocks, TextStyle())
+
+
+def _table(items: Sequence[Setting]) -> Table:
+    rows = [(item.dest.replace("_", "-"), _shown(item.value), item.where) for item in items]
+    return Table(("option", "value", "where"), rows)
 
 
 def _shown(value: object) -> str:
