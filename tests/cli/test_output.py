@@ -31,7 +31,7 @@ def test_images_are_kept_only_for_documents(kind, others, kept, tmp_path):
     assert bool(output.reports[0].images) is kept
     assert bool(output.reports[0].resolution.edges) is kept
     assert output.reports[0].verdict is report.verdict
-    assert output.exit_code == 1
+    assert output.failed
 
 
 TEXT = 'OSError: [WinError 126] The specified module could not be found. Error loading "C:\\e\\a.dll"'

@@ -60,8 +60,7 @@ def execute(args: argparse.Namespace) -> int:
                     progress.step()
     if args.trial:
         try_written(args, output)
-    output.finish()
-    return output.exit_code
+    return output.finish()
 
 
 @frozen

@@ -16,11 +16,9 @@ from wheelfix.base.values import frozen, replace
 from wheelfix.cli.commands import as_given, say
 from wheelfix.errors import (
     EnvironmentFailure,
-    Exit,
     InputError,
     NetworkFailure,
     UsageError,
-    WheelfixError,
     shown_url,
 )
 from wheelfix.exam.examination import FailedInput
@@ -109,16 +107,11 @@ def check_folder(folder: Path | None, option: str) -> None:
         raise UsageError(f"{option} {folder}", because=what, hint="check the path for a misspelling")
 
 
-def exit_code(failed: bool, errors: Iterable[WheelfixError]) -> int:
-    """Return the worst of all: 1 for a finding that counts, and the code of each input that could not be read."""
-    return max([Exit.FINDINGS if failed else Exit.OK, *(error.exit_code for error in errors)])
-
-
 def check_outputs(args: argparse.Namespace) -> None:
     """Refuse files that cannot or may not be written, before the work is done; those that options name are read."""
     given = vars(args)
     written = [given.get("output"), given.get("lock"), given.get("baseline") if given.get("write_baseline") else None]
-    written += [file for _, file in (*given.get("report", ()), *given.get("also", ()))]
+    written += [file for _, file in given.get("report", ())]
     outputs = [file for file in written if file is not None and str(file) != "-"]
     for file in outputs:
         check_output(file)

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 import shtab
 
-from wheelfix.cli.parsers import whole_parser
+from wheelfix.cli.parsers import choices_of, whole_parser
 from wheelfix.errors import Exit
-from wheelfix.report.document import SCAN_KINDS
 from wheelfix.rules.registry import all_rules
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 ASSUMABLE = ("vcredist", "nvidia-driver", "vcredist-12", "vcredist-11", "vcredist-10", "vcredist-9", "conda", "cuda=")
 FOLDERS = frozenset({"wheel_dir", "output_dir", "python", "env"})
-FILES = frozenset({"paths", "old", "new", "file", "also"})
+FILES = frozenset({"paths", "old", "new", "file"})
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -37,9 +36,9 @@ def render(shell: str) -> str:
     codes = tuple(word for rule in all_rules() for word in (rule.code, rule.name))
     values = {
         "select": codes, "ignore": codes, "code": codes, "assume": ASSUMABLE, "no_assume": ASSUMABLE[:2],
-        "report": tuple(f"{kind}=" for kind in SCAN_KINDS),
     }  # fmt: skip
-    for parser in commands.values():
+    for name, parser in commands.items():
+        values["report"] = tuple(f"{kind}=" for kind in choices_of(name, "report"))
         for action in parser.actions():
             if action.dest in values and action.nargs != 0:
                 action.choices = values[action.dest]

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING
 from wheelfix.base.inputfiles import UnfitFile, read_file
 from wheelfix.base.options import RootOptions, ScanOptions, all_cores
 from wheelfix.base.parsing import MAX_JSON
-from wheelfix.cli.commands import as_given, say_failure
+from wheelfix.cli.commands import as_given
 from wheelfix.cli.common import (
-    exit_code,
     expand_inputs,
     open_client,
     say_bytes,
 )
-from wheelfix.cli.output import made_by, write_reports
-from wheelfix.errors import InputError, WheelfixError
-from wheelfix.exam.examination import FailedInput
+from wheelfix.cli.output import Results, made_by, write_reports
+from wheelfix.errors import InputError
 from wheelfix.exam.scan import scan_all
 from wheelfix.report.builds import Build, Comparison, compare_all, comparison_blocks, read_document, render_json
 from wheelfix.report.canvas import TextStyle, look_of, render_text
@@ -34,15 +32,14 @@ if TYPE_CHECKING:
 
 def execute(args: argparse.Namespace) -> int:
     """Compare, report, and return 1 where something vanished that must not."""
-    failures: list[WheelfixError] = []
-    unread: list[str] = []
+    results = Results(args)
     with open_client(args) as client:
-        old, new = (_builds(word, args, client, unread, failures) for word in (args.old, args.new))
-    if failures and not (old and new):  # one side is gone: there is nothing to compare
-        return exit_code(failed=False, errors=failures)
-    comparison = compare_all(old, new, unread)
+        old, new = (_builds(word, args, client, results) for word in (args.old, args.new))
+    if results.failures and not (old and new):  # one side is gone: there is nothing to compare
+        return results.exit_code()
+    comparison = compare_all(old, new, [failure.path for failure in results.failures])
     write_reports(args, lambda kind: _rendered(kind, comparison, args))
-    return exit_code(_failed(comparison, args), failures)
+    return results.exit_code(failed=_failed(comparison, args))
 
 
 def _rendered(kind: str, comparison: Comparison, args: argparse.Namespace) -> str:
@@ -64,9 +61,7 @@ def _failed(comparison: Comparison, args: argparse.Namespace) -> bool:
     return (lost and (args.fail_on_lost or args.fail_on == "lost")) or any(LEVELS[one] >= level for one in arisen)
 
 
-def _builds(
-    word: str, args: argparse.Namespace, client: Client, unread: list[str], failures: list[WheelfixError]
-) -> list[Build]:
+def _builds(word: str, args: argparse.Namespace, client: Client, results: Results) -> list[Build]:
     """Return the builds that an argument names: saved ones are read, wheels are scanned; failures are reported."""
     inputs = expand_inputs([word], client=client)
     if inputs.failures:
@@ -79,13 +74,8 @@ def _builds(
         versions=not args.no_versions,
         roots=RootOptions(discover=False),
     )
-    for result in scan_all([path for path in inputs.paths if path not in saved], options):
-        if isinstance(result, FailedInput):
-            unread.append(result.path)
-            failures.append(result.error)
-            say_failure(result.error)
-        else:
-            builds.append(Build.from_report(result))
+    found = scan_all([path for path in inputs.paths if path not in saved], options)
+    builds += map(Build.from_report, results.take(found))
     say_bytes(inputs.paths, args)
     return builds
 

@@ -7,16 +7,17 @@ import re
 import shlex
 import sys
 import time
+from collections.abc import Generator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from wheelfix.base.inputfiles import check_target
 from wheelfix.base.options import ScanOptions, repeated
 from wheelfix.base.parsing import regex, whole_number
 from wheelfix.base.values import replace
 from wheelfix.cli.commands import say, say_failure
-from wheelfix.cli.common import Inputs, exit_code, say_skipped, style_of, write_result
-from wheelfix.errors import HIDDEN, EnvironmentFailure, UsageError, failure_of, shown_url
+from wheelfix.cli.common import Inputs, say_skipped, style_of, write_result
+from wheelfix.errors import HIDDEN, EnvironmentFailure, Exit, UsageError, failure_of, shown_url
 from wheelfix.exam.examination import FailedInput
 from wheelfix.report.canvas import ProgressBar
 from wheelfix.report.document import (
@@ -31,7 +32,7 @@ from wheelfix.streams.source import file_sha256
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from wheelfix.cli.baseline import Baseline
     from wheelfix.model import Json, ScanReport
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 def write_reports(args: argparse.Namespace, render_kind: Callable[[str], str]) -> None:
     """Write the result in the format that was asked for, and the files of ``--report``."""
     write_result(render_kind(args.format), args.output)
-    for kind, file in args.also:
+    for kind, file in args.report:
         write_result(render_kind(kind), file)
 
 
@@ -49,6 +50,9 @@ def made_by(args: argparse.Namespace) -> Context:
     """Return when and how a page is made."""
 
     return Context(date=now(), command=command_line(args.argv) if getattr(args, "argv", ()) else "")
+
+
+_Found = TypeVar("_Found")
 
 
 class Results:
@@ -67,6 +71,20 @@ class Results:
         """Return a progress line on stderr that makes room for what is printed here."""
         self._bar = ProgressBar(sys.stderr, paths, verb, enabled=False if self.args.quiet else None)
         return self._bar
+
+    def take(self, found: Iterator[_Found | FailedInput], bar: ProgressBar | None = None) -> Iterator[_Found]:
+        """Give what was found; inputs that failed are taken here, and ``bar`` is told of each that is done."""
+        try:
+            for result in found:
+                if isinstance(result, FailedInput):
+                    self.fail(result)
+                else:
+                    yield result
+                if bar is not None:
+                    bar.step(getattr(result, "path", ""))
+        finally:
+            if isinstance(found, Generator):  # which may have started processes
+                found.close()
 
     def fail(self, failure: FailedInput) -> None:
         """Take an input that could not be looked at, and say so on stderr."""
@@ -99,8 +117,12 @@ class Results:
             write_result(render_kind(self.args.format), self.file)
         elif self.file is not None:
             write_result("".join(self._texts), self.file)
-        for kind, file in getattr(self.args, "also", ()):
+        for kind, file in getattr(self.args, "report", ()):
             write_result(render_kind(kind), file)
+
+    def exit_code(self, *, failed: bool = False) -> int:
+        """Return the worst of all: 1 for a finding that counts, and the code of each input that could not be read."""
+        return max([Exit.FINDINGS if failed else Exit.OK, *(failure.error.exit_code for failure in self.failures)])
 
 
 class Output(Results):
@@ -139,11 +161,6 @@ class Output(Results):
         """Whether some finding counts against the build."""
         return any(self.context.fails(report, finding) for report in self.reports for finding in report.findings)
 
-    @property
-    def exit_code(self) -> int:
-        """The worst of all inputs."""
-        return exit_code(self.failed and self.write_baseline is None, [failure.error for failure in self.failures])
-
     def repeat(self, options: ScanOptions) -> None:
         """Have the commands that reports propose repeat what was said about roots."""
         self.context = replace(self.context, repeated=repeated(options))
@@ -178,8 +195,8 @@ class Output(Results):
         self.context = replace(self.context, skipped=tuple(map(str, inputs.skipped)))
         super().fail_inputs(inputs, stage)
 
-    def finish(self) -> None:
-        """Write the summary of many, the document, and the reports to files."""
+    def finish(self) -> int:
+        """Write the summary of many, the document, and the reports to files; return the worst exit code."""
         text, quiet = self.args.format == "text", self.args.quiet
         document = Document(self.reports, self.failures, self.context)
         if text:
@@ -200,8 +217,7 @@ class Output(Results):
         if self.args.format == "github":
             self._summarise()
         self._finish_baseline()
-        for kind, file in self.args.report:
-            write_result(self._render(kind), file)
+        return self.exit_code(failed=self.failed and self.write_baseline is None)
 
     def _render(self, kind: str) -> str:
         context = self.context

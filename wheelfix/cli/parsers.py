@@ -140,13 +140,13 @@ def option_rows(command: str) -> dict[str, dict[str, str]]:
         for name in options.replace("|", " ").split():
             row = _row(command, name)
             if "dest" in row and not row.get("unnamed"):
-                choices = " ".join(_choices(command, name))
+                choices = " ".join(choices_of(command, name))
                 found.setdefault(row["dest"].replace("_", "-"), {**row, "choices": choices})
     return found
 
 
 def _add_option(group: argparse._ActionsContainer, command: str, name: str) -> None:
-    row, choices = _row(command, name), _choices(command, name)
+    row, choices = _row(command, name), choices_of(command, name)
     kind, default = row["kind"], row.get("default")
     settings = KINDS[kind] | {field: row[field] for field in ("dest", "metavar", "nargs") if field in row}
     if kind in SEVERAL:
@@ -189,7 +189,7 @@ def long_name(row: Mapping[str, str]) -> str:
     return next(name for name in row["names"].split() if name.startswith("--"))
 
 
-def _choices(command: str, name: str) -> tuple[str, ...]:
+def choices_of(command: str, name: str) -> tuple[str, ...]:
     """Return what may be given for an option, where that is a list; a report may have every format of the command."""
     words = _row(command, "format" if name == "report" else name).get("choices", "").split()
     return CHOICES.get(words[0], tuple(words)) if words else ()

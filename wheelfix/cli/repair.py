@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING
 
 from wheelfix.base.options import Renaming, RepairOptions, ScanOptions, all_cores
+from wheelfix.base.values import replace
 from wheelfix.cli.commands import as_given
 from wheelfix.cli.common import (
     check_folder,
     check_output,
     environment_of,
-    exit_code,
     expand_inputs,
     given_paths,
     limits,
     refuse_contradiction,
     remote_options,
     root_options,
-    say_skipped,
-    style_of,
     target_words,
     write_result,
 )
-from wheelfix.cli.output import Results, made_by, write_reports
+from wheelfix.cli.output import Results, made_by
 from wheelfix.cli.settings import group_inputs
-from wheelfix.errors import Exit, InputError, UsageError, WheelfixError, failure_of
+from wheelfix.errors import Exit, InputError, UsageError, failure_of
 from wheelfix.exam.examination import FailedInput
 from wheelfix.plan.lock import read_lock, write_lock
 from wheelfix.repairs.installed import repair_installed, undo
@@ -40,9 +37,9 @@ from wheelfix.streams.codec import Compressor
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-    from wheelfix.model import Json
+    from wheelfix.model import Json, JsonObject
     from wheelfix.plan.model import Plan, Repaired
 
 
@@ -128,26 +125,24 @@ class RepairOutput(Results):
         super().__init__(args)
         self.results: list[Repaired] = []
 
-    def refuse(self, path: str, error: WheelfixError) -> None:
+    def fail(self, failure: FailedInput) -> None:
         """Take an input that was not repaired."""
-        self.fail(FailedInput(path, error, "read" if isinstance(error, InputError) else "repair"))
+        super().fail(replace(failure, stage="read" if isinstance(failure.error, InputError) else "repair"))
 
     def add(self, result: Repaired) -> None:
         """Take one result; a text is written at once. One that cannot be shown costs this input only."""
+        path = result.plan.wheel.path
         try:
-            self._take(result)
+            entry: dict[str, Json] = {"path": path, "outcome": result.outcome}
+            if "json" in (self.args.format, *(kind for kind, _ in self.args.report)):
+                entry |= {"output": str(result.output) if result.output else None, "plan": result.plan.to_json()}
+            if self.args.format == "text":
+                self.tell(self._text(result, self.look))
         except Exception as error:
-            self.refuse(result.plan.wheel.path, failure_of(error, result.plan.wheel.path))
-
-    def _take(self, result: Repaired) -> None:
-        entry: dict[str, Json] = {"path": result.plan.wheel.path, "outcome": result.outcome}
-        wanted = {self.args.format, *(kind for kind, _ in self.args.also)}
-        if "json" in wanted:
-            entry |= {"output": str(result.output) if result.output else None, "plan": result.plan.to_json()}
-        self.entries.append(entry)
-        self.results.append(result)
-        if self.args.format == "text":
-            self.tell(self._text(result, self.look))
+            self.fail(FailedInput(path, failure_of(error, path)))
+        else:
+            self.entries.append(entry)
+            self.results.append(result)
 
     def _text(self, result: Repaired, look: TextStyle) -> str:
         return render_plan(result, look, verbose=self.args.verbose, quiet=self.args.quiet)
@@ -159,25 +154,30 @@ class RepairOutput(Results):
 
     def _rendered(self, kind: str) -> str:
         if kind == "html":
-            return _as_html(self.results, self.failures, self.args)
+            from wheelfix.report.html.scan import render_repairs  # markdown-it is behind it
+
+            return render_repairs(self.results, self.failures, made_by(self.args))
         if kind == "json":
-            return self._json()
+            return dump(self._document())
         look = TextStyle(unicode=True)
         return "".join(self._text(result, look) for result in self.results) + self._summary(look)
 
-    def _json(self) -> str:
-        if self.args.dry_run and len(self.entries) == 1 and isinstance(self.entries[0], dict):
-            plan = self.entries[0].get("plan")
-            return dump(plan if isinstance(plan, dict) else self.entries[0])
-        return dump({"schema": "wheelfix.repair/1", "tool": tool(), "wheels": self.entries})
+    def _document(self) -> JsonObject:
+        if self.args.env and self.results:
+            (result,) = self.results
+            done = "repaired" if result.outcome == "repaired" else "unchanged"
+            return {**result.plan.to_json(), "outcome": done, "added": list(result.added)}
+        if self.args.dry_run and len(self.entries) == 1 and isinstance(entry := self.entries[0], dict):
+            plan = entry.get("plan")
+            return plan if isinstance(plan, dict) else entry
+        return {"schema": "wheelfix.repair/1", "tool": tool(), "wheels": self.entries}
 
     def end(self) -> int:
         """Write what goes to files, and return the worst exit code."""
         if self.args.format == "text":
             self.tell(self._summary(self.look))
         self.write(self._rendered)
-        incomplete = any(result.faults for result in self.results)
-        return exit_code(incomplete, [failure.error for failure in self.failures])
+        return self.exit_code(failed=any(result.faults for result in self.results))
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -185,72 +185,48 @@ def execute(args: argparse.Namespace) -> int:
     if not args.locked and not args.env:
         args.paths = given_paths(args.paths, "repair")
     options = repair_options(args)
-    if args.env is not None:
-        return _execute_installed(args, options)
-    output = RepairOutput(args)
-    if args.locked is not None:
-        wheels = {path.name: path for path in expand_inputs(args.paths, folders=False).files} if args.paths else {}
-        for plan in read_lock(args.locked):
-            name = PureWindowsPath(plan.wheel.path).name  # understands both kinds of slashes
-            if wheels and name not in wheels:
-                continue
-            try:
-                output.add(replay(plan, options, str(args.locked), wheels.pop(name, None)))
-            except Exception as failure:  # whatever it is, it costs this wheel only
-                output.refuse(plan.wheel.path, failure_of(failure, plan.wheel.path))
-        for path in wheels.values():
-            output.refuse(
-                str(path), InputError(f"{args.locked} has no plan for {path.name}", hint="plan it with --lock")
-            )
-        return output.end()
-    inputs = expand_inputs(args.paths, folders=False, windows_only=True)
-    say_skipped(inputs)
-    for one in inputs.failures:
-        output.refuse(one.error.what, one.error)
-    done = list(_repair_all(inputs.files, args, output))
-    if args.lock is not None:
-        check_output(args.lock)  # again: a wheel may have been written there
-        write_lock(done, args.lock, options.scan.roots.named)
-    return output.end()
-
-
-def _repair_all(paths: tuple[Path, ...], args: argparse.Namespace, output: RepairOutput) -> Iterator[Plan]:
-    groups = [(repair_options(own), group) for own, group in group_inputs(args, paths)]
-    with output.progress(paths, "repairing") as progress:
-        for options, group in groups:
-            with contextlib.closing(repair_all(group, options, dry_run=args.dry_run, progress=progress.part)) as found:
-                for result in found:
-                    if isinstance(result, FailedInput):
-                        output.refuse(result.path, result.error)
-                    else:
-                        output.add(result)
-                        yield result.plan
-                    progress.step()
-
-
-def _execute_installed(args: argparse.Namespace, options: RepairOptions) -> int:
-    look = style_of(args)
     if args.undo:
         undone = undo(args.env, args.package)
         lines = [f"removed {path}" for path in undone.removed] + [f"restored {path}" for path in undone.restored]
         lines += [f"left alone, because it was changed since: {path}" for path in undone.kept]
         write_result("".join(f"{legible(line)}\n" for line in [*lines, "RECORD is as it was"]), args.output)
         return Exit.OK
-    result = repair_installed(args.env, args.package, options, dry_run=args.dry_run)
-    write_reports(args, lambda kind: _rendered_installed(kind, result, args, look))
-    return Exit.OK
+    output = RepairOutput(args)
+    if args.env is not None:
+        output.add(repair_installed(args.env, args.package, options, dry_run=args.dry_run))
+    elif args.locked is not None:
+        _replay(args, options, output)
+    else:
+        inputs = expand_inputs(args.paths, folders=False, windows_only=True)
+        output.fail_inputs(inputs)
+        done = list(_repair_all(inputs.files, args, output))
+        if args.lock is not None:
+            check_output(args.lock)  # again: a wheel may have been written there
+            write_lock(done, args.lock, options.scan.roots.named)
+    return output.end()
 
 
-def _rendered_installed(kind: str, result: Repaired, args: argparse.Namespace, look: TextStyle) -> str:
-    if kind == "json":
-        done = "repaired" if result.outcome == "repaired" else "unchanged"
-        return dump({**result.plan.to_json(), "outcome": done, "added": list(result.added)})
-    if kind == "html":
-        return _as_html([result], (), args)
-    return render_plan(result, look, verbose=args.verbose, quiet=args.quiet)
+def _replay(args: argparse.Namespace, options: RepairOptions, output: RepairOutput) -> None:
+    """Do what a lock says with the wheels that are named, or with all of it."""
+    wheels = {path.name: path for path in expand_inputs(args.paths, folders=False).files} if args.paths else {}
+    for plan in read_lock(args.locked):
+        name = PureWindowsPath(plan.wheel.path).name  # understands both kinds of slashes
+        if wheels and name not in wheels:
+            continue
+        try:
+            output.add(replay(plan, options, str(args.locked), wheels.pop(name, None)))
+        except Exception as failure:  # whatever it is, it costs this wheel only
+            output.fail(FailedInput(plan.wheel.path, failure_of(failure, plan.wheel.path)))
+    for path in wheels.values():
+        error = InputError(f"{args.locked} has no plan for {path.name}", hint="plan it with --lock")
+        output.fail(FailedInput(str(path), error))
 
 
-def _as_html(results: Sequence[Repaired], failures: Sequence[FailedInput], args: argparse.Namespace) -> str:
-    from wheelfix.report.html.scan import render_repairs  # markdown-it is behind it
-
-    return render_repairs(results, failures, made_by(args))
+def _repair_all(paths: tuple[Path, ...], args: argparse.Namespace, output: RepairOutput) -> Iterator[Plan]:
+    groups = [(repair_options(own), group) for own, group in group_inputs(args, paths)]
+    with output.progress(paths, "repairing") as progress:
+        for options, group in groups:
+            found = repair_all(group, options, dry_run=args.dry_run, progress=progress.part)
+            for result in output.take(found, progress):
+                output.add(result)
+                yield result.plan

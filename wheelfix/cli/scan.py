@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 from typing import TYPE_CHECKING
 
@@ -24,7 +23,6 @@ from wheelfix.cli.common import (
 from wheelfix.cli.output import Output
 from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import UsageError
-from wheelfix.exam.examination import FailedInput
 from wheelfix.exam.scan import scan_inputs
 from wheelfix.loader.profile import assumptions
 from wheelfix.report.document import (
@@ -101,13 +99,8 @@ def _scan_inputs(args: argparse.Namespace, output: Output, client: Client) -> in
     output.fail_inputs(inputs)
     with output.progress(inputs.paths, "scanning") as progress:
         for options, fail_on, paths in groups:
-            with contextlib.closing(scan_inputs(paths, options, progress.part, slim, client)) as results:
-                for result in results:
-                    if isinstance(result, FailedInput):
-                        output.fail(result)
-                    else:
-                        output.add(result, fail_on)
-                    progress.step(result.path)
-    output.finish()
+            for report in output.take(scan_inputs(paths, options, progress.part, slim, client), progress):
+                output.add(report, fail_on)
+    code = output.finish()
     say_bytes(inputs.paths, args)
-    return output.exit_code
+    return code

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from wheelfix.base.options import SignOptions
 from wheelfix.cli.commands import as_given, say
 from wheelfix.cli.common import (
-    exit_code,
     expand_inputs,
     limits,
 )
@@ -62,7 +61,7 @@ def execute(args: argparse.Namespace) -> int:
         else:
             results.tell(render_signed(signed, results.look, quiet=args.quiet))
     results.write(lambda kind: dump({"schema": "wheelfix.sign/1", "tool": tool(), "wheels": results.entries}))
-    return exit_code(False, [failure.error for failure in results.failures])
+    return results.exit_code()
 
 
 def _check_include(paths: Sequence[Path], options: SignOptions) -> None:

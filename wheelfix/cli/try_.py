@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.cli.commands import say
-from wheelfix.cli.common import exit_code, expand_inputs
+from wheelfix.cli.common import expand_inputs
 from wheelfix.cli.output import Output, Results
 from wheelfix.errors import ImportFails, ImportUntold, PredictionDiffers, UsageError, WheelfixError
 from wheelfix.exam.examination import FailedInput
@@ -61,18 +61,15 @@ def execute(args: argparse.Namespace) -> int:
     inputs = expand_inputs(args.paths, folders=False, windows_only=True)
     results, trials = Results(args), list[Trial]()
     results.fail_inputs(inputs, "try")
-    for found in try_all(inputs.files, options):
-        if isinstance(found, FailedInput):
-            results.fail(found)
-            continue
+    for found in results.take(try_all(inputs.files, options)):
         trials.append(found)
         if args.format == "text":
             text = render_trial(found, results.look, verbose=args.verbose, quiet=args.quiet)
             results.tell(text if len(trials) == 1 or args.quiet else f"\n{text}")
     render = render_json if args.format == "json" else render_junit
     results.write(lambda kind: render(trials, results.failures))
-    errors = [*filter(None, map(failure_of_trial, trials)), *(failure.error for failure in results.failures)]
-    return exit_code(False, errors)
+    errors = filter(None, map(failure_of_trial, trials))
+    return max([results.exit_code(), *(error.exit_code for error in errors)])
 
 
 def check_trial(args: argparse.Namespace) -> None:

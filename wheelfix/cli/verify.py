@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING
 
 from wheelfix.base.options import ScanOptions, all_cores
@@ -11,7 +10,6 @@ from wheelfix.cli.common import (
     limits,
 )
 from wheelfix.cli.output import Output
-from wheelfix.exam.examination import FailedInput
 from wheelfix.exam.verify import verify_all
 from wheelfix.rules.registry import check_patterns
 
@@ -31,15 +29,7 @@ def execute(args: argparse.Namespace) -> int:
     )
     inputs = expand_inputs(args.paths, folders=False)
     output.fail_inputs(inputs)
-    with (
-        output.progress(inputs.files, "verifying") as progress,
-        contextlib.closing(verify_all(inputs.files, options, progress.part)) as results,
-    ):
-        for result in results:
-            if isinstance(result, FailedInput):
-                output.fail(result)
-            else:
-                output.add(result)
-            progress.step()
-    output.finish()
-    return output.exit_code
+    with output.progress(inputs.files, "verifying") as progress:
+        for report in output.take(verify_all(inputs.files, options, progress.part), progress):
+            output.add(report)
+    return output.finish()
