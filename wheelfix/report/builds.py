@@ -14,10 +14,10 @@ from wheelfix.base.parsing import parse_json, with_schema
 from wheelfix.base.values import frozen, grouped, replace
 from wheelfix.errors import InputError
 from wheelfix.exam.scan import scan
-from wheelfix.model import JsonObject, ScanReport, Severity, Verdict, canonical, fold
+from wheelfix.model import Finding, JsonObject, ScanReport, Severity, Verdict, canonical, fold
 from wheelfix.report.blocks import Block, Bullets, Part, Record, Value, chapter, line, para, recorded
 from wheelfix.report.json_ import SCAN_SCHEMA, dump, pick, scan_value, tool
-from wheelfix.report.words import about, count, human_change, human_size
+from wheelfix.report.words import count, human_change, human_size, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -40,22 +40,6 @@ class File:
 
 
 @frozen
-class Problem:
-    """A finding of one build, as far as it can be known again in the other."""
-
-    code: str
-    name: str
-    severity: Severity
-    subject: str
-    message: str
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """What makes two findings the same."""
-        return self.code, steady(self.subject)
-
-
-@frozen
 class Build:
     """What is compared of one wheel."""
 
@@ -64,7 +48,7 @@ class Build:
     version: str
     verdict: str
     files: tuple[File, ...]
-    problems: tuple[Problem, ...]
+    findings: tuple[Finding, ...]
     missing: dict[str, tuple[str, ...]]
     """DLLs without a provider, by folded name, with those who need them."""
 
@@ -91,7 +75,7 @@ class Build:
                 for image in wheel["images"]
             ),
             tuple(
-                Problem(
+                Finding(
                     str(item["code"]),
                     str(item["name"]),
                     Severity(item["severity"]),
@@ -148,9 +132,9 @@ class Difference:
     appeared: tuple[File, ...]
     pairs: tuple[FilePair, ...]
     """Changed, moved and replaced DLLs."""
-    arisen: tuple[Problem, ...]
+    arisen: tuple[Finding, ...]
     """Findings that only the new build has, or that got worse."""
-    cured: tuple[Problem, ...]
+    cured: tuple[Finding, ...]
 
     def still_needed(self, file: File) -> tuple[str, ...]:
         """Return who needs a lost DLL in the new build and does not get it."""
@@ -219,18 +203,17 @@ def _match(gone: Sequence[File], fresh: Sequence[File], alike: Any) -> list[File
     ]
 
 
-def _problems(old: Build, new: Build) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
+def _problems(old: Build, new: Build) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+    """Return the findings that are new or worse, and those that are gone; the same ones have a code and a subject."""
     rank = list(Severity)
-    before: dict[tuple[str, str], Problem] = {}
-    for problem in old.problems:
-        before.setdefault(problem.key, problem)
-    after = {problem.key for problem in new.problems}
+    before, after = (grouped(((one.code, steady(one.subject)), one) for one in build.findings) for build in (old, new))
     arisen = [
-        problem
-        for problem in new.problems
-        if problem.key not in before or rank.index(problem.severity) < rank.index(before[problem.key].severity)
+        one
+        for key, found in after.items()
+        for one in found
+        if key not in before or rank.index(one.severity) < rank.index(before[key][0].severity)
     ]
-    cured = [problem for problem in old.problems if problem.key not in after]
+    cured = [one for key, found in before.items() if key not in after for one in found]
     return tuple(arisen), tuple(cured)
 
 
@@ -387,7 +370,7 @@ def _changes(difference: Difference) -> Iterator[Block]:
     for how in ("replaced", "moved", "changed"):
         yield from _listed(how, [(pair.old.path, pair_words(pair)) for pair in difference.pairs if pair.how == how])
     for title, problems in (("New findings", difference.arisen), ("Fixed findings", difference.cured)):
-        items = tuple((((one.code, one.severity.value), f" {about(one.subject, one.message)}"), "") for one in problems)
+        items = tuple((((one.code, one.severity.value), f" {sentence(one)}"), "") for one in problems)
         yield from [chapter(f"{title} ({len(items)})", Bullets(items, len(items)))] if items else []
 
 

@@ -63,12 +63,7 @@ def human_change(old: int, new: int) -> str:
 
 def sentence(finding: Finding) -> str:
     """Return a finding's message with the whole path of what it is about, said once."""
-    return about(finding.subject, finding.message)
-
-
-def about(path: str, message: str) -> str:
-    """Return a message with the whole path of what it is about, said once."""
-    subject = inside(path)
+    subject, message = inside(finding.subject), finding.message
     base = posixpath.basename(subject)
     if not subject or subject in message:
         return message
