@@ -14,9 +14,8 @@ from tests.archive.byhand import DIST_INFO, Entry, build_zip, wheel_entries, wri
 from tests.support.wheels import build_wheel
 from tools.forge import forge_dll
 from wheelfix.archive.metadata import WheelInfo, parse_headers, requirement_faults
-from wheelfix.archive.names import FileName, name_parts, without_variant
+from wheelfix.archive.names import FileName, name_parts, other_system, without_variant
 from wheelfix.archive.reader import Archive
-from wheelfix.cli.common import other_system
 from wheelfix.errors import Exit, InputError
 from wheelfix.exam.verify import verify
 from wheelfix.plan.make import output_name

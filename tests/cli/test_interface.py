@@ -95,6 +95,8 @@ def test_a_browser_changed_the_name(whole, run):
     [
         ("requests", ["scan", "demo==1.0", "--index-url", "https://127.0.0.1:9/simple"], "fetch"),
         ("pyarrow.parquet", ["survey", "WHOLE", "-o", "tables"], "survey"),
+        ("duckdb", ["survey", "query", "verdicts", "-o", "tables"], "survey"),
+        ("fsspec", ["survey", "s3://bucket", "-o", "tables"], "survey"),
         ("distributed", ["survey", "WHOLE", "-o", "tables", "--scheduler", "tcp://127.0.0.1:9"], "dask"),
     ],
 )

@@ -12,8 +12,8 @@ import wheelfix
 from tests.support.wheels import build_wheel
 from tools.example import kepler_cu117, write_wheel
 from tools.forge import forge_dll
+from wheelfix.archive.names import other_system
 from wheelfix.base.options import RootOptions, ScanOptions
-from wheelfix.cli.common import other_system
 from wheelfix.errors import UsageError, WheelfixError
 
 LINUX = "pkg-1.0-cp311-cp311-manylinux2014_x86_64.whl"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import logging
 import subprocess
@@ -131,20 +130,3 @@ def test_two_surveys_do_not_write_into_one_folder(tmp_path, run):
         holder.kill()
     run("survey", wheel, "-o", out, "-q")
     assert not draft.exists(), "the other one was killed"
-
-
-@pytest.mark.parametrize(
-    ("query", "text"),
-    [
-        ("who-ship", "did you mean who-ships?"),
-        ("", "named questions: "),
-        ("SELECT now() AS x, 1", "CAST(... AS TIMESTAMP)"),
-    ],
-)
-def test_a_query_that_cannot_be_answered_says_what_to_write(query, text, tmp_path, run):
-    if "now()" in query and importlib.util.find_spec("pytz"):
-        pytest.skip("not possible on this machine: pytz is installed, so times can be shown")
-    run("survey", forged_wheel(tmp_path, "pkg"), "-o", tmp_path / "out", "-q")
-    said = run("survey", "query", query, "-o", tmp_path / "out", code=Exit.USAGE).err
-    assert text in said
-    assert "Traceback" not in said

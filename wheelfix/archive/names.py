@@ -280,6 +280,12 @@ SCHEMES = {"purelib": SITE_PACKAGES, "platlib": SITE_PACKAGES, "data": "", "scri
 """The schemes of the wheel format, and their folders in a prefix on Windows."""
 
 
+def other_system(name: str) -> str:
+    """Return the platform tags of a wheel that is for other systems alone, as its file name says; else nothing."""
+    platform = name_parts(name).get("platform", "")
+    return "" if any(tag == "any" or tag.startswith("win") for tag in platform.lower().split(".")) else platform
+
+
 def installed_path(name: str, data_folder: str) -> str:
     """Return where an installer puts a member: ``x.data/data/Library/bin/a.dll`` lands in ``Library/bin``."""
     if name.startswith(data_folder + "/"):

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.names import name_parts
+from wheelfix.archive.names import other_system
 from wheelfix.base.inputfiles import check_text_target, will_read
 from wheelfix.base.options import Limits, RemoteOptions, RootOptions, shell_line
 from wheelfix.base.values import frozen, replace
@@ -213,12 +213,6 @@ def expand_inputs(
             hint="wheels for Windows have a platform tag such as win_amd64",
         )
     return Inputs(kept, tuple(failures), skipped)
-
-
-def other_system(name: str) -> str:
-    """Return the platform tags of a wheel that is for other systems alone, as its file name says; else nothing."""
-    platform = name_parts(name).get("platform", "")
-    return "" if any(tag == "any" or tag.startswith("win") for tag in platform.lower().split(".")) else platform
 
 
 def given_paths(paths: list[str], what: str) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import wheelfix
-from wheelfix.archive.names import installed_path, name_parts
+from wheelfix.archive.names import installed_path, name_parts, other_system
 from wheelfix.archive.record import decode_digest, read_record
 from wheelfix.base.inputfiles import read_file
 from wheelfix.base.options import RemoteOptions, RootOptions, ScanOptions
@@ -483,7 +483,10 @@ def wheel_sources(words: Iterable[str]) -> Iterator[WheelSource]:
     seen: set[str] = set()
     for word in words:
         for source in _sources_of(word):
-            if source.place not in seen and is_for_windows(source.file):
+            wheel = source.file.lower().endswith(".whl") and not other_system(
+                source.file
+            )  # odd names are looked at as well
+            if source.place not in seen and wheel:
                 seen.add(source.place)
                 yield source
 
@@ -508,14 +511,6 @@ def local_source(path: Path) -> WheelSource:
     except OSError:
         return WheelSource(str(path), path.name)
     return WheelSource(str(path), path.name, status.st_size, str(status.st_mtime_ns))
-
-
-def is_for_windows(file: str) -> bool:
-    """Whether a file name may be that of a wheel for Windows; odd names are looked at as well."""
-    if not file.lower().endswith(".whl"):
-        return False
-    platform = name_parts(file).get("platform", "").lower()
-    return not platform or any(tag == "any" or tag.startswith("win") for tag in platform.split("."))
 
 
 @contextlib.contextmanager
