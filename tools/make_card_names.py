@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tools.heading import heading
-from wheelfix.knowledge.cards import card_table, other_cards, plain_name, plain_other_name, vendor_of
+from wheelfix.knowledge.cards import card_key, card_table, other_cards, vendor_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -63,24 +63,23 @@ def chip_of(vendor: str, text: str) -> str:
 
 def of_known_chips(rows: Iterable[tuple[str, str, str, list[str]]]) -> Iterator[tuple[str, str]]:
     """Yield architecture and name for NVIDIA's and AMD's devices whose chips have known names."""
-    known = {f"NVIDIA {key}": card.archs[0] for key, card in card_table().cards.items()}
-    known |= {
-        f"AMD {key}": card.archs[0] for key, card in other_cards().cards.items() if vendor_of(card.archs[0]) == "AMD"
-    }
-    plain = {"NVIDIA": plain_name, "AMD": plain_other_name}
+    known = {key: card.archs[0] for key, card in (*card_table().cards.items(), *other_cards().cards.items())}
     chips: dict[tuple[str, str], dict[str, int]] = {}
     named = [
-        (vendor, chip_of(vendor, chip), name) for vendor, _, chip, names in rows if vendor in plain for name in names
+        (vendor, chip_of(vendor, chip), name)
+        for vendor, _, chip, names in rows
+        if vendor in ("NVIDIA", "AMD")
+        for name in names
     ]
     for vendor, chip, name in named:
-        arch = known.get(f"{vendor} {plain[vendor](name)}")
-        if chip and arch:
+        arch = known.get(card_key(name, vendor == "NVIDIA"), "")
+        if chip and arch and vendor_of(arch) == vendor:
             found = chips.setdefault((vendor, chip), {})
             found[arch] = found.get(arch, 0) + 1
     # A name may be on an older chip, too (GeForce GT 730): what most names of a chip say is the chip's architecture.
     archs = {key: max(found, key=lambda arch: found[arch]) for key, found in chips.items() if _clear(found)}
     for vendor, chip, name in named:
-        if (vendor, chip) in archs and re.search(r"[0-9]", plain[vendor](name)):
+        if (vendor, chip) in archs and re.search(r"[0-9]", card_key(name, vendor == "NVIDIA")[1]):
             yield archs[vendor, chip], name
 
 
@@ -110,7 +109,7 @@ def of_intel(rows: Iterable[tuple[str, str, str, list[str]]], runtime: Path) -> 
     named = [(match["id"].lower(), name) for match in _NAMED.finditer(base) for name in split_names(match["name"])]
     named += [(number, name) for vendor, number, _, names in rows if vendor == "Intel" for name in names]
     for number, name in named:
-        plain = plain_other_name(name)
+        plain = card_key(name, False)[1]
         if number in archs and (plain in GROUPS or re.search(r"[0-9]", plain)):
             yield archs[number], name
 
@@ -120,8 +119,8 @@ def lines(found: Iterable[tuple[str, str]]) -> list[str]:
     names: dict[str, tuple[str, set[str]]] = {}
     for arch, name in found:
         shown = " ".join(re.sub(r"\((?:R|TM)\)|\b(?:NVIDIA|AMD|Intel)\b|\s+Graphics$|\s+GPU$", " ", name).split())
-        plain = plain_name if vendor_of(arch) == "NVIDIA" else plain_other_name
-        names.setdefault(f"{vendor_of(arch)} {plain(shown)}", (shown, set()))[1].add(arch)
+        key = card_key(shown, vendor_of(arch) == "NVIDIA")
+        names.setdefault(f"{vendor_of(arch)} {key[1]}", (shown, set()))[1].add(arch)
     return sorted(f"{' '.join(sorted(archs))}: {shown}" for shown, archs in names.values())
 
 

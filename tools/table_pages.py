@@ -30,7 +30,7 @@ TITLES = {
     "runtimes.toml": "What machines have besides Windows",
     "cards.toml": "Graphics cards and architectures",
     "drivers.toml": "Drivers that CUDA needs, and last drivers of old cards",
-    "toolchains.toml": "What a linker version shows",
+    "toolchains.toml": "Builds of compilers, and the C++ runtime of each Python",
 }
 ELSEWHERE = {"winerrors.toml": "[WinError codes](winerrors.md)"}
 CODE = frozenset({"parent", "pattern", "patterns", "each", "any_of", "globs", "together", "names", "folders", "name"})

@@ -44,9 +44,9 @@ def _entry(error: WinError) -> str:
     )
     text += "What to try, best first:\n\n"
     text += "".join(f"{number}. {sentence(remedy)}\n" for number, remedy in enumerate(error.remedies, start=1)) + "\n"
-    others = [item for item in winerror_table().sentences if item.code == error.code and item.language != "en"]
+    others = [one for one in winerror_table().sentences if one[0] == error.code and one[1] != "en"]
     if others:
-        text += "In other languages:\n\n" + "".join(f"- {item.language}: {item.text}\n" for item in others) + "\n"
+        text += "In other languages:\n\n" + "".join(f"- {name}: {said}\n" for _, name, said in others) + "\n"
     return text + f"Source: {_linked(error.source)}\n\n"
 
 

@@ -6,7 +6,6 @@ import pytest
 
 from wheelfix.knowledge.companions import (
     CompanionNeed,
-    companion_rules,
     companions_of,
     needs_in_practice,
     program_of,
@@ -21,7 +20,7 @@ from wheelfix.knowledge.families import (
     is_of_nvidia,
     is_openmp,
 )
-from wheelfix.knowledge.system import classify, linker_of, python_runtime, runtime_needed, toolset_of_build
+from wheelfix.knowledge.system import classify, python_runtime, runtime_needed, toolset_of_build
 from wheelfix.model import Machine, Severity
 
 
@@ -109,25 +108,11 @@ def test_the_tables_of_cuda_know_names_of_nvidia_only():
 
 
 @pytest.mark.parametrize(
-    ("version", "product", "needed"),
-    [
-        ((14, 44), "Visual Studio 2022", (14, 44)),
-        ((14, 50), "Visual Studio 2026", (14, 50)),
-        ((14, 0), "Visual Studio 2015 or LLVM's lld", None),
-        ((2, 39), "GNU binutils (MinGW)", None),
-        ((10, 0), "Visual Studio 2010", None),
-    ],
+    ("linker", "needed"),
+    [((14, 44), (14, 44)), ((14, 50), (14, 50)), ((14, 0), None), ((2, 39), None), ((10, 0), None), ((48, 0), None)],
 )
-def test_linkers(version, product, needed):
-    linker = linker_of(version)
-    assert linker is not None
-    assert linker.product == product
-    assert runtime_needed(version) == needed
-
-
-def test_an_unheard_of_linker_tells_nothing():
-    assert linker_of((48, 0)) is None
-    assert runtime_needed((48, 0)) is None
+def test_what_a_linker_version_says_about_the_runtime(linker, needed):
+    assert runtime_needed(linker) == needed
 
 
 def test_pythons_own_runtime_is_known_for_few_releases():
@@ -264,13 +249,6 @@ def test_no_companion_is_something_that_may_not_be_vendored():
             assert member.family.redistribute
 
 
-def test_every_rule_tells_why_what_and_where_from():
-    for rule in companion_rules():
-        assert rule.because
-        assert rule.without
-        assert rule.source
-
-
 @pytest.mark.parametrize(
     ("package", "name", "expected"),
     [
@@ -290,13 +268,13 @@ def test_what_is_known_about_a_name(package, name, expected):
 
 def test_a_name_of_many_packages_tells_nothing_alone():
     """_core and _ext are modules of many packages; the table has only those of some."""
-    names = runtime_needs().unique
-    assert not {"_ext", "_core", "_c", "lib", "_lib", "core"} & set(names)
+    names = {name for package, name in runtime_needs() if not package}
+    assert not {"_ext", "_core", "_c", "lib", "_lib", "core"} & names
 
 
 def test_torch_is_left_out():
     """Its builds for CUDA need more than the runtime."""
-    assert not {"torch", "torchvision", "torchaudio"} & {package for package, _ in runtime_needs().of_package}
+    assert not {"torch", "torchvision", "torchaudio"} & {package for package, _ in runtime_needs()}
 
 
 @pytest.mark.parametrize(

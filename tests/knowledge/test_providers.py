@@ -337,7 +337,7 @@ def index() -> ProviderIndex:
 
 def test_who_ships_a_name(index):
     (mkl,) = index.shipped("MKL_core.2.DLL")
-    assert (mkl.distribution, mkl.folder, mkl.since, mkl.until) == ("mkl", "Library/bin", "2022.1.0", "2025.3.0")
+    assert (mkl.distribution, mkl.folder, mkl.versions) == ("mkl", "Library/bin", ("2022.1.0", "2025.3.0"))
     assert mkl.looked_at == ("2021.4.0", "2022.1.0", "2025.3.0")
     assert mkl.until == mkl.looked_at[-1]
     older = index.shipped("mkl_core.1.dll")[0]

@@ -7,23 +7,23 @@ import json
 import pytest
 
 from wheelfix.errors import InputError, UsageError
-from wheelfix.knowledge import system
 from wheelfix.knowledge.system import (
     classify,
     contract,
     missing_from_python,
     python_exports,
-    python_file,
     python_of,
     runtime_file,
     stable_abi,
+    system_dlls,
     undecided_in_python,
 )
+from wheelfix.knowledge.tables import entries, read_text
 from wheelfix.knowledge.targets import (
     NAMES,
     State,
     chosen_targets,
-    documented_since,
+    functions_since,
     known_target,
     missing_exports,
     parse_cep28,
@@ -91,22 +91,6 @@ def test_the_dlls_folder_is_not_where_other_packages_are_searched():
 
 
 @pytest.mark.parametrize(
-    ("python", "name", "shipped"),
-    [
-        ((3, 10), "libffi-7.dll", True),
-        ((3, 11), "libffi-7.dll", False),
-        ((3, 11), "libffi-8.dll", True),
-        ((3, 8), "libcrypto-1_1.dll", True),
-        ((3, 12), "libcrypto-1_1.dll", False),
-        ((3, 12), "libcrypto-3-x64.dll", False),
-        ((3, 13), "msvcp140.dll", False),
-    ],
-)
-def test_what_a_python_version_ships(python, name, shipped):
-    assert (python_file(name, AMD64, python) is not None) is shipped
-
-
-@pytest.mark.parametrize(
     ("name", "expected"),
     [
         ("python311.dll", (3, 11, False)),
@@ -136,9 +120,8 @@ def test_the_runtime_that_first_has_a_file(name, runtime, toolset):
 
 
 def test_known_dlls_are_a_part_of_windows():
-    assert {name for name in system.known_dlls() if classify(name, AMD64).kind not in ("system", "ucrt")} == {
-        "xtajit64.dll"
-    }
+    kinds = {name: classify(name, AMD64).kind for name in entries(read_text("known_dlls.txt"))}
+    assert [name for name, kind in kinds.items() if kind not in ("system", "ucrt")] == ["xtajit64.dll"]
     assert classify("ole32.dll", AMD64).known_dll
     assert not classify("dbghelp.dll", AMD64).known_dll
 
@@ -154,7 +137,7 @@ def test_no_list_has_what_windows_does_not_ship():
         "mfc140.dll",
     }
     for machine in (AMD64, X86, ARM64):
-        names = system.system_dlls(machine)
+        names = system_dlls(machine)
         assert not strangers & names
         assert {"kernel32.dll", "ntdll.dll", "user32.dll", "d3d12.dll", "bcrypt.dll"} <= names
 
@@ -292,7 +275,7 @@ def test_the_stable_abi_knows_old_and_new_symbols():
     ],
 )
 def test_functions_that_targets_do_not_have(target, dll, function, missing):
-    assert (function in missing_exports(known_target(target), dll, [function])) is missing
+    assert (function in missing_exports(known_target(target), dll, [function], AMD64)) is missing
 
 
 def test_a_list_of_a_whole_machine_knows_all_names_exports_and_contracts():
@@ -300,42 +283,36 @@ def test_a_list_of_a_whole_machine_knows_all_names_exports_and_contracts():
         has="kernel32.dll 10.0.17763.1\n CreateFileW ReadFile\n @1-2 @7\nuser32.dll\n",
         api_sets="api-ms-win-core-file-l1-2-3.dll\n",
     )
-    target, faults = parse_target_list(text)
-    assert target is not None
-    assert not faults
+    target = parse_target_list(text, "mine.txt")
     assert presence(target, "user32.dll").state is State.HAS
     assert presence(target, "gdi32.dll").state is State.ABSENT
     assert presence(target, "api-ms-win-core-file-l1-2-0.dll").state is State.HAS
     assert presence(target, "api-ms-win-core-path-l1-1-0.dll").state is State.ABSENT
-    assert set(missing_exports(target, "KERNEL32.DLL", ["ReadFile", "WriteFile", 7, 8])) == {"WriteFile", 8}
-    assert missing_exports(target, "user32.dll", ["SetThreadDescription", "Anything"]) == {}
+    assert set(missing_exports(target, "KERNEL32.DLL", ["ReadFile", "WriteFile", 7, 8], AMD64)) == {"WriteFile", 8}
+    assert missing_exports(target, "user32.dll", ["SetThreadDescription", "Anything"], AMD64) == {}
 
 
 def test_a_dll_may_be_known_in_part_from_several_sources():
     text = listed("unknown", has_some="kernel32.dll\n CreateFileW @7\n", absent_exports="kernel32.dll Gone\n")
-    target, faults = parse_target_list(text + SECTION.format(title="has some") + "kernel32.dll\n ReadFile\n")
-    assert target is not None
-    assert not faults
+    target = parse_target_list(text + SECTION.format(title="has some") + "kernel32.dll\n ReadFile\n", "mine.txt")
     assert presence(target, "KERNEL32.dll").state is State.HAS
     wanted = ["CreateFileW", "ReadFile", "WriteFile", "Gone", 7, 8]
-    assert unknown_exports(target, "KERNEL32.dll", wanted) == ("WriteFile", 8)
-    assert set(missing_exports(target, "kernel32.dll", wanted)) == {"Gone"}
-    assert unknown_exports(target, "user32.dll", wanted) == ()
+    assert unknown_exports(target, "KERNEL32.dll", wanted, AMD64) == ("WriteFile", 8)
+    assert set(missing_exports(target, "kernel32.dll", wanted, AMD64)) == {"Gone"}
+    assert unknown_exports(target, "user32.dll", wanted, AMD64) == ()
 
 
 @pytest.mark.parametrize("first", ["has", "has some"])
 def test_a_dll_is_known_whole_or_in_part(first):
     second = "has some" if first == "has" else "has"
     parts = [SECTION.format(title=title) + "a.dll\n" for title in (first, second)]
-    target, faults = parse_target_list(HEAD.format(base="unknown") + "".join(parts))
-    assert target is None
-    assert "a.dll for the second time" in faults[0]
+    with pytest.raises(InputError, match=r"a\.dll for the second time"):
+        parse_target_list(HEAD.format(base="unknown") + "".join(parts), "mine.txt")
 
 
 def test_the_list_of_another_processor_says_nothing():
     text = listed(has="kernel32.dll\n").replace("base: none", "base: none\nmachine: amd64")
-    target, _ = parse_target_list(text)
-    assert target is not None
+    target = parse_target_list(text, "mine.txt")
     assert presence(target, "gdi32.dll", Machine.AMD64).state is State.ABSENT
     assert presence(target, "gdi32.dll", Machine.X86).state is State.UNKNOWN
     assert presence(target, "kernel32.dll", Machine.X86).state is State.UNKNOWN
@@ -363,9 +340,9 @@ def test_the_list_of_another_processor_says_nothing():
     ],
 )
 def test_faults_of_a_list_are_named_with_their_line(text, fault):
-    target, faults = parse_target_list(text)
-    assert target is None
-    assert any(fault in one for one in faults), faults
+    with pytest.raises(InputError) as caught:
+        parse_target_list(text, "mine.txt")
+    assert fault in caught.value.because
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
@@ -405,8 +382,8 @@ def test_all_means_every_target():
 def test_condas_lists_are_targets():
     """CEP 28: what conda's build tools allow and deny."""
     allow = ["C:/Windows/System32/**/*.dll"]
-    target, _ = parse_cep28(json.dumps({"version": 1, "allow": allow, "deny": ["**/vcomp*.dll", "**/MF.dll"]}), "vc")
-    assert target is not None
+    document = {"version": 1, "allow": allow, "deny": ["**/vcomp*.dll", "**/MF.dll"]}
+    target = parse_cep28(json.dumps(document), "vc.json")
     states = {name: presence(target, name).state for name in ("mf.dll", "vcomp140.dll", "kernel32.dll", "made-up.dll")}
     assert states == {
         "mf.dll": State.ABSENT,
@@ -418,16 +395,13 @@ def test_condas_lists_are_targets():
 
 @pytest.mark.parametrize("text", ["{", "{}", '{"version": 2}', '{"version": 1, "allow": [1]}'])
 def test_json_that_is_no_list_of_conda_is_refused(text):
-    target, faults = parse_cep28(text, "x")
-    assert target is None
-    assert faults
+    with pytest.raises(InputError, match=r"JSON|CEP 28"):
+        parse_cep28(text, "x.json")
 
 
 def test_since_when_functions_exist():
-    since = documented_since("Kernel32.DLL", "SetThreadDescription")
-    assert since is not None
-    assert since.build == 14393
-    assert "sdk-api" in since.source
-    assert documented_since("kernel32.dll", "CreateFileW") is None
+    build, fact = functions_since()["kernel32.dll", "SetThreadDescription"]
+    assert build == 14393
+    assert "sdk-api" in fact.source
     assert release(17763) == "Windows 10 1809 (build 17763)"
     assert release(1) == "build 1"

@@ -15,7 +15,6 @@ import tomli
 from packaging.specifiers import SpecifierSet
 
 import wheelfix
-from wheelfix.base.parsing import dotted_numbers
 from wheelfix.errors import EnvironmentFailure
 from wheelfix.knowledge import (
     cards,
@@ -60,15 +59,13 @@ def test_a_table_that_is_not_there_is_our_environment_failing():
 
 
 def test_every_fault_of_a_table_is_told_at_once():
-    check = Checker("t.toml")
-    tree = {"row": [{"name": "a", "colour": "red", "source": "s"}, {"name": "b"}]}
-    assert check.rows(tree, "row", ["name"]) == []
-    assert check.rows({}, "other", ["name"]) == []
+    check = Checker("t.toml", '[[row]]\nname = "a"\ncolour = "red"\nsource = "s"\n[[row]]\nname = "b"\n')
+    assert check.columns("row", "name") == []
+    assert check.rows("other", ["name"]) == []
     check.unique("name", ["a", "a"])
-    check.pattern("(")
     with pytest.raises(TableFault) as caught:
         check.finish()
-    assert len(caught.value.faults) == 5
+    assert len(caught.value.faults) == 4
     assert any("unknown field colour" in fault for fault in caught.value.faults)
     assert any("does not have source" in fault for fault in caught.value.faults)
 
@@ -113,14 +110,7 @@ def test_a_pattern_is_compiled_for_names_that_begin_like_one_of_its_alternatives
 
 def test_every_pattern_of_every_table_can_be_compiled(monkeypatch):
     seen = []
-
-    class Compiled(NamePattern):
-        def __init__(self, pattern: str) -> None:
-            seen.append(re.compile(pattern))
-            super().__init__(pattern)
-
-    for module in (tables, system):
-        monkeypatch.setattr(module, "NamePattern", Compiled)
+    monkeypatch.setattr(NamePattern, "__init__", lambda _, pattern: seen.append(re.compile(pattern)))
     for name, table in (
         ("companions.toml", companions.companion_rules),
         ("distributions.toml", providers.distributions),
@@ -174,23 +164,22 @@ def test_lists_of_names_are_folded_and_in_order(name):
 
 def test_cards():
     known = cards.card_table().architectures
+    assert all({*card.archs} <= cards.known_archs() for card in cards.card_names().values())
     distinct(row["capability"] for row in raw("cards.toml", "architecture"))
     for one in known.values():
         assert one.last_cuda is None or one.first_cuda <= one.last_cuda
-        if one.cudnn_has and one.cudnn_without:
-            assert dotted_numbers(one.cudnn_has) < dotted_numbers(one.cudnn_without)
     of_name = {}
     for row in raw("cards.toml", "card"):
         assert tables.pair(row["capability"]) in known
         for name in row["names"]:
-            assert of_name.setdefault(cards.plain_name(name), row["capability"]) == row["capability"], name
+            assert of_name.setdefault(cards.card_key(name, True), row["capability"]) == row["capability"], name
 
 
 def test_cards_of_others():
     found = cards.other_cards()
     for row in raw("othercards.toml", "card"):
         assert cards.vendor_of(row["arch"]) == row["vendor"], row
-    distinct(cards.plain_other_name(name) for row in raw("othercards.toml", "card") for name in row["names"])
+    distinct(cards.card_key(name, False) for row in raw("othercards.toml", "card") for name in row["names"])
     distinct(row["arch"] for row in raw("othercards.toml", "generic"))
     assert all(archs <= found.archs for archs in found.generic.values())
 
@@ -306,15 +295,11 @@ def test_runtimes():
     for group in (found.drivers, found.python, found.vcredist):
         distinct(entry.pattern.pattern for entry in group)
     for file in found.python:
-        assert file.until is None or file.since <= file.until, file
         assert file.folder in ("", "DLLs"), file
 
 
 def test_toolchains():
     found = system.toolchains()
-    ends = sorted((linker.first, linker.last) for linker in found.linkers)
-    assert all(first <= last for first, last in ends)
-    assert all(before[1] < after[0] for before, after in itertools.pairwise(ends))
     distinct(row["release"] for row in raw("toolchains.toml", "python"))
     in_order(build for build, _ in found.compilers)
     in_order(toolset for _, toolset in found.compilers)
@@ -350,9 +335,9 @@ def test_errors_of_windows():
     assert all(error.remedies for error in found.errors.values())
     distinct((row["language"], row["text"]) for row in raw("winerrors.toml", "sentence"))
     code_of = {}
-    for sentence in found.sentences:
-        assert sentence.code in found.errors, sentence
-        assert code_of.setdefault(winerrors.squeeze(sentence.text), sentence.code) == sentence.code, sentence
+    for code, _, text in found.sentences:
+        assert code in found.errors, text
+        assert code_of.setdefault(winerrors.squeeze(text), code) == code, text
 
 
 def test_what_wine_does_otherwise():

@@ -15,6 +15,7 @@ from tests.oracle.winsite import install_into
 from tools import make_target_list, windows_check
 from tools.windows_cases import cases
 from wheelfix.knowledge.targets import State, chosen_targets, known_target, missing_exports, presence
+from wheelfix.model import Machine
 
 if TYPE_CHECKING:
     from tests.oracle.wine import Wine
@@ -44,7 +45,7 @@ def test_dlls_load_if_the_list_has_them(native: Wine, tmp_path: Path) -> None:
 @pytest.mark.wine
 def test_a_function_that_the_list_does_not_have_is_tied_to_a_stub(native: Wine, tmp_path: Path) -> None:
     functions = ["CreateFileW", "SetThreadSelectedCpuSetMasks", "GetMachineTypeAttributes"]
-    missing = missing_exports(known_target("wine"), "kernel32.dll", functions)
+    missing = missing_exports(known_target("wine"), "kernel32.dll", functions, Machine.AMD64)
     dlls = tuple(Dll(f"x/{name}.dll", imports=wants("kernel32.dll", name)) for name in functions)
     answers = observe(native, Graph(dlls, tuple(Load(dll.path, 0x1100) for dll in dlls)), tmp_path).answers
     assert [answer.wine for answer in answers] == [0, 0, 0]

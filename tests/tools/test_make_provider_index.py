@@ -100,7 +100,7 @@ def test_the_whole_run(served, tmp_path, monkeypatch):
     command = ["mkl", "--only", "--cache", str(tmp_path / "cache"), "--output", str(tmp_path)]
     assert make_provider_index.main(command) == 0
     index = _read(tmp_path)
-    assert [(dll.distribution, dll.since, dll.until) for dll in index.shipped("mkl_core.2.dll")] == [
+    assert [(dll.distribution, dll.versions[0], dll.until) for dll in index.shipped("mkl_core.2.dll")] == [
         ("mkl", "2.0", "2.0")
     ]
     assert index.requirements("mkl") == (RequiredEntry("six", ">=1"),)

@@ -52,7 +52,7 @@ def test_what_it_writes_is_read(tmp_path):
     assert presence(target, "old.dll").state is State.ABSENT
     assert presence(target, "api-ms-win-core-file-l1-2-0.dll").state is State.HAS
     assert presence(target, "api-ms-win-gone-l1-1-0.dll").state is State.ABSENT
-    assert list(missing_exports(target, "kernel32.dll", ["ReadFile", "WriteFile"])) == ["WriteFile"]
+    assert list(missing_exports(target, "kernel32.dll", ["ReadFile", "WriteFile"], Machine.AMD64)) == ["WriteFile"]
 
 
 def test_a_windows_describes_itself():

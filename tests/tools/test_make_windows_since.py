@@ -35,7 +35,7 @@ def test_the_table(tmp_path):
     older = [(17134, "an old SDK", {"Contradicted", "New_"})]
     text = maker.render(maker.functions(tmp_path), older, "abc", "2026-01-01")
     table = functions_since.parse(text)
-    assert {key: since.build for key, since in table.items()} == {
+    assert {key: build for key, (build, _) in table.items()} == {
         ("kernel32.dll", "New"): 20348,
         ("api-ms-win-core-some-l1-1-0.dll", "New"): 20348,
     }

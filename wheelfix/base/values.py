@@ -1,50 +1,56 @@
 """Values: the dataclasses of this package, made for a tenth of what they usually cost (DESIGN has the figures).
 
 The standard library compiles six functions for each frozen class whenever the program starts, which for the two
-hundred classes here is a tenth of a scan, and what it imports for that is not free either. Ours share their functions;
-only ``__init__`` is compiled, and only for a class of which many objects are made. To a type checker they are the
-standard ones, and a frozen one refuses assignments as those do. ``dataclasses.fields``, ``asdict`` and ``replace`` work
-on them as well.
+hundred classes here is a quarter of a small scan. Ours share their functions; only ``__init__`` is compiled, when the
+first object of a class is made. To a type checker they are the standard ones, and a frozen one refuses assignments as
+those do. ``dataclasses.fields``, ``asdict`` and ``replace`` work on them as well.
 """
 
 from __future__ import annotations
 
 import functools
-from itertools import count
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 __all__ = ["as_tree", "dataclass", "field", "frozen", "grouped", "is_value", "replace"]
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Hashable, Iterable, Mapping
     from dataclasses import dataclass, field, replace
 
     from typing_extensions import dataclass_transform
 
 T = TypeVar("T")
 _Key = TypeVar("_Key")
-FEW = 20
-"""So many objects of a class are made before a function for it is compiled; most classes have fewer."""
 
 if not TYPE_CHECKING:
+
+    class field:  # noqa: N801  # it stands for a function
+        """What is said of a field besides its type, with the names of the standard library."""
+
+        default = ...
+        default_factory = None
+        compare = True
+        hash = None
+
+        def __init__(self, **said: Any) -> None:
+            vars(self).update(said)
+
+        @property
+        def required(self) -> bool:
+            """Whether a value must be given."""
+            return self.default is ... and self.default_factory is None
 
     def dataclass(cls: type) -> type:
         """Make a dataclass of a class."""
         return _made(cls, OPEN)
 
-    def field(**said: Any) -> Any:
-        """Say more of a field than its default, as one does to the standard library."""
-        one = _Said()
-        vars(one).update(said)
-        return one
+    def frozen(cls: type) -> type:
+        return _made(cls, FROZEN)
 
     def replace(value: Any, /, **changes: Any) -> Any:
         """Return a copy of a value in which some fields are others."""
-        for name in type(value)._values:
-            if name not in changes:
-                changes[name] = getattr(value, name)
-        return type(value)(**changes)
+        return type(value)(**{name: getattr(value, name) for name in value._values} | changes)
 
 
 if TYPE_CHECKING:
@@ -52,11 +58,6 @@ if TYPE_CHECKING:
     @dataclass_transform(frozen_default=True, field_specifiers=(field,))
     def frozen(cls: type[T]) -> type[T]:
         """Make a frozen dataclass of a class, as most of ours are; it has a hash."""
-
-else:
-
-    def frozen(cls: type) -> type:
-        return _made(cls, FROZEN)
 
 
 def grouped(pairs: Iterable[tuple[_Key, T]]) -> dict[_Key, list[T]]:
@@ -75,55 +76,20 @@ def is_value(thing: object) -> bool:
 def as_tree(value: Any) -> Any:
     """Return a value as JSON has it: its fields by name, lists for tuples, and the same for what is in them."""
     if is_value(value):
-        return {name: as_tree(getattr(value, name)) for name in type(value)._values}
+        return {name: as_tree(getattr(value, name)) for name in value._values}
     if isinstance(value, list | tuple):
         return [*map(as_tree, value)]
     return {key: as_tree(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
-class _Said:
-    """What was said of a field, with the names of the standard library."""
-
-    default: Any = ...
-    default_factory: Any = None
-    compare = repr = True
-    hash: bool | None = None
-
-
-class Fields(dict[str, Any]):
-    """The fields of a class: by name the default, what was said of it, or ``...`` for one that must be given."""
-
-    def __init__(self, is_frozen: bool) -> None:
-        super().__init__()
-        self.is_frozen, self.calls = is_frozen, count()
-
-    def said(self) -> list[tuple[str, _Said]]:
-        """Return what was said of each."""
-        return [(name, one if isinstance(one, _Said) else field(default=one)) for name, one in self.items()]
-
-    @functools.cached_property
-    def compared(self) -> Callable[[Any], Any]:
-        """What makes two objects equal."""
-        return _getter(name for name, one in self.said() if one.compare)
-
-    @functools.cached_property
-    def hashed(self) -> Callable[[Any], Any]:
-        """What the hash is made of."""
-        return _getter(name for name, one in self.said() if one.compare and one.hash is not False)
-
-
-def _getter(names: Iterable[str]) -> Callable[[Any], Any]:
-    listed = tuple(names)
-    return attrgetter(*listed) if listed else lambda _: ()
-
-
 def _made(cls: Any, shared: Mapping[str, Any]) -> Any:
     """Give a class its fields, those that it inherits first, and what all classes share and it does not say itself."""
-    found, body = Fields(shared is FROZEN), vars(cls)
+    found, body = dict[str, Any](), vars(cls)
     for base in cls.__mro__[-2:0:-1]:
         found.update(getattr(base, "_values", ()))
     for name in cls.__annotations__:
-        found[name] = body.get(name, ...)
+        said: Any = body.get(name, ...)
+        found[name] = said if type(said) is field else field() if said is ... else field(default=said)
         if name in body:
             delattr(cls, name)
     cls._values, cls.__match_args__ = found, tuple(found)  # type: ignore[misc]
@@ -134,22 +100,8 @@ def _made(cls: Any, shared: Mapping[str, Any]) -> Any:
 
 
 def _init(self: Any, /, *args: Any, **kwargs: Any) -> None:
-    """Fill the fields; it makes way for a compiled function when many objects are made, or it is called wrongly."""
-    cls, found = type(self), self._values
-    given = dict(zip(found, args, strict=False), **kwargs)
-    if len(given) == len(args) + len(kwargs) and next(found.calls) < FEW:
-        for name, one in found.items():
-            if name not in given:
-                if isinstance(one, _Said):
-                    one = one.default if one.default_factory is None else one.default_factory()
-                if one is ...:
-                    break
-                given[name] = one
-        if len(given) == len(found):
-            vars(self).update(given)
-            if hasattr(cls, "__post_init__"):
-                self.__post_init__()
-            return
+    """Make way for a compiled function when the first object is made."""
+    cls = type(self)
     compiled = _compiled(cls)
     if cls.__init__ is _init:  # and it is not wrapped
         cls.__init__ = compiled
@@ -159,18 +111,18 @@ def _init(self: Any, /, *args: Any, **kwargs: Any) -> None:
 def _compiled(cls: Any) -> Any:
     names: dict[str, Any] = {"_set": object.__setattr__}  # past the one that refuses
     head, body = ["self"], []
-    for name, one in cls._values.said():
+    for name, one in cls._values.items():
         given = name
         if one.default_factory is not None:
             names[f"_make_{name}"] = one.default_factory
             head.append(f"{name}=...")
             given = f"_make_{name}() if {name} is ... else {name}"
-        elif one.default is ...:
+        elif one.required:
             head.append(name)
         else:
             names[f"_default_{name}"] = one.default
             head.append(f"{name}=_default_{name}")
-        body.append(f"_set(self, {name!r}, {given})" if cls._values.is_frozen else f"self.{name} = {given}")
+        body.append(f"_set(self, {name!r}, {given})")
     if hasattr(cls, "__post_init__"):
         body.append("self.__post_init__()")
     exec(f"def __init__({', '.join(head)}):\n " + "\n ".join(body or ["pass"]), names)  # names and nothing else
@@ -179,19 +131,26 @@ def _compiled(cls: Any) -> Any:
     return made
 
 
+@functools.cache
+def _getter(cls: Hashable, is_hash: bool) -> Callable[[Any], Any]:
+    """Return what makes two objects of a class equal, or what their hash is made of."""
+    names = [name for name, one in vars(cls)["_values"].items() if one.compare and not (is_hash and one.hash is False)]
+    return attrgetter(*names) if names else lambda _: ()
+
+
 def _eq(self: Any, other: Any) -> Any:
     if type(other) is not type(self):
         return NotImplemented
-    return self is other or self._values.compared(self) == self._values.compared(other)
+    compared = _getter(self.__class__, False)
+    return self is other or compared(self) == compared(other)
 
 
 def _repr(self: Any) -> str:
-    shown = ", ".join(f"{name}={getattr(self, name)!r}" for name, one in self._values.said() if one.repr)
-    return f"{type(self).__qualname__}({shown})"
+    return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self._values)})"
 
 
 def _hash(self: Any) -> int:
-    return hash(self._values.hashed(self))
+    return hash(_getter(self.__class__, True)(self))
 
 
 def _no_setting(self: object, name: str, value: object) -> None:
@@ -209,7 +168,7 @@ class _StandardFields:
         dataclasses, kinds = _standard(), dict[str, str]()
         for base in owner.__mro__[-2::-1]:
             kinds.update(base.__annotations__)
-        listed = [(name, kinds[name], dataclasses.field(**vars(one))) for name, one in owner._values.said()]
+        listed = [(name, kinds[name], dataclasses.field(**vars(one))) for name, one in owner._values.items()]
         twin = dataclasses.make_dataclass(owner.__name__, listed)
         owner.__dataclass_fields__ = twin.__dataclass_fields__
         return owner.__dataclass_fields__

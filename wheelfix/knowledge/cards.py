@@ -38,13 +38,10 @@ class Architecture:
     """Kepler, Maxwell, …"""
     first_cuda: Pair
     """The oldest toolkit that compiles for it."""
-    source: str
     last_cuda: Pair | None = None
     """The newest toolkit that compiles for it; None while there are new ones."""
     cudnn_has: str = ""
     """The newest cuDNN known to have code for it, where that has ended."""
-    cudnn_without: str = ""
-    """The oldest cuDNN known to have no code for it."""
 
     @property
     def name(self) -> str:
@@ -65,31 +62,35 @@ class NamedCard:
     """As compilers call them: ``sm_86``, ``gfx1100``, ``intel_acm-g10``."""
 
 
+CardKey = tuple[bool, str]
+"""Whether NVIDIA made a card, and its name without what sellers add to it."""
+
+
 @frozen
 class CardTable:
     """The content of ``cards.toml``."""
 
     architectures: Mapping[Capability, Architecture]
-    cards: Mapping[str, NamedCard]
-    """By the name without what sellers add to it."""
+    cards: Mapping[CardKey, NamedCard]
 
 
 @table("cards.toml")
 def card_table(check: Checker) -> CardTable:
     """Return every card and architecture."""
-    cards: dict[str, NamedCard] = {}
-    for row in check.rows(check.tree, "card", ["capability", "names"]):
-        for name in row["names"]:
-            cards.setdefault(plain_name(name), NamedCard(name, (f"sm_{row['capability'].replace('.', '')}",)))
+    cards: dict[CardKey, NamedCard] = {}
+    for capability, names in check.columns("card", "capability", "names"):
+        for name in names:
+            cards.setdefault(card_key(name, True), NamedCard(name, (f"sm_{capability.replace('.', '')}",)))
     return CardTable({one.capability: one for one in check.values("architecture", Architecture)}, cards)
 
 
-def plain_name(name: str) -> str:
-    """Return a card's name without vendor, form factor and memory: ``rtx5070ti``, ``k40``."""
-    text = re.sub(_NOISE, " ", name.lower())
-    text = re.sub(r"\s+", "", re.sub(_VARIANT, " ", text))
+def card_key(name: str, nvidia: bool) -> CardKey:
+    """Return the key of a card: its name is without vendor, form factor and memory, as ``rtx5070ti``, ``arcb580``."""
+    if not nvidia:
+        return False, re.sub(r"[^a-z0-9]+", "", re.sub(_OTHER_NOISE, " ", name.lower()))
+    text = re.sub(_VARIANT, " ", re.sub(_NOISE, " ", name.lower()))
     # The last letter of the first Teslas tells how they are cooled: K40c, K40m, K20X, K20Xm.
-    return re.sub(r"^(k[1248]0)[a-z]+$", r"\1", text)
+    return True, re.sub(r"^(k[1248]0)[a-z]+$", r"\1", re.sub(r"\s+", "", text))
 
 
 def capability_of_arch(text: str) -> Capability | None:
@@ -131,29 +132,24 @@ SERIES = ("rtx", "gtx", "gt", "rx", "arc")
 
 
 @table("card_names.txt")
-def card_names(check: Checker) -> Mapping[tuple[bool, str], NamedCard]:
-    """Return the cards of the list, by whether NVIDIA made them and by the name without what sellers add to it."""
-    found: dict[tuple[bool, str], NamedCard] = {}
+def card_names(check: Checker) -> Mapping[CardKey, NamedCard]:
+    """Return the cards of the list."""
+    found: dict[CardKey, NamedCard] = {}
     for line in entries(check.text):
         archs, _, name = line.partition(": ")
-        found[_key(name, vendor_of(archs) == NVIDIA)] = NamedCard(name, tuple(archs.split()))
+        found[card_key(name, vendor_of(archs) == NVIDIA)] = NamedCard(name, tuple(archs.split()))
     return found
 
 
-def _key(name: str, nvidia: bool) -> tuple[bool, str]:
-    return nvidia, plain_name(name) if nvidia else plain_other_name(name)
-
-
 @functools.cache
-def _all() -> Mapping[tuple[bool, str], NamedCard]:
+def _all() -> Mapping[CardKey, NamedCard]:
     """Every card of the list and of the tables; what a table says counts more, because its sources are the makers'."""
-    own = {(True, key): card for key, card in card_table().cards.items()}
-    return {**card_names(), **own, **{(False, key): card for key, card in other_cards().cards.items()}}
+    return {**card_names(), **card_table().cards, **other_cards().cards}
 
 
 def named_cards(text: str) -> tuple[NamedCard, ...]:
     """Return the cards that a name may stand for; several where the series was left out."""
-    keys = (_key(text, True), _key(text, False))
+    keys = (card_key(text, True), card_key(text, False))
     found = [_all()[key] for key in keys if key[1] and key in _all()]
     if not found and re.match(r"[0-9]", keys[0][1]):
         found = [
@@ -167,7 +163,7 @@ def namesakes_of(text: str, cards: tuple[NamedCard, ...]) -> tuple[str, ...]:
     names = [card.name for card in cards if card.name.startswith("Quadro RTX")]
     if not names or "quadro" in text.lower():
         return ()
-    number = plain_name(names[0]).removeprefix("rtx")
+    number = card_key(names[0], True)[1].removeprefix("rtx")
     later = [_all()[True, key].name for key in (f"rtx{number}ada", f"rtxpro{number}") if (True, key) in _all()]
     return (*names, *later) if later else ()
 
@@ -185,17 +181,16 @@ def nvidia_capability(name: str) -> Capability | None:
     return capability_of_arch(arch) if vendor_of(arch) == NVIDIA else None
 
 
-def close_names(text: str, limit: int = 5) -> tuple[str, ...]:
+def close_names(text: str) -> tuple[str, ...]:
     """Return names that resemble the given one."""
     import difflib
 
     close: dict[str, float] = {}
     for made in (True, False):
-        wanted = _key(text, made)[1]
-        known = [key for nvidia, key in _all() if nvidia is made]
-        for key in difflib.get_close_matches(wanted, known, n=limit, cutoff=0.6):
+        wanted = card_key(text, made)[1]
+        for key in difflib.get_close_matches(wanted, [key for nvidia, key in _all() if nvidia is made], n=5):
             close[_all()[made, key].name] = difflib.SequenceMatcher(None, wanted, key).ratio()
-    return tuple(sorted(close, key=lambda name: -close[name]))[:limit]
+    return tuple(sorted(close, key=lambda name: -close[name]))[:5]
 
 
 NVIDIA, AMD, INTEL = "NVIDIA", "AMD", "Intel"
@@ -210,8 +205,7 @@ _OTHER_NOISE = (
 class OtherCards:
     """The content of ``othercards.toml``."""
 
-    cards: Mapping[str, NamedCard]
-    """By the name without what sellers add to it."""
+    cards: Mapping[CardKey, NamedCard]
     generic: Mapping[str, frozenset[str]]
     """Code for several architectures, and these."""
     archs: frozenset[str]
@@ -229,29 +223,19 @@ def vendor_of(arch: str) -> str:
 def other_cards(check: Checker) -> OtherCards:
     """Return the cards of AMD and Intel."""
     cards = {
-        plain_other_name(name): NamedCard(name, (row["arch"],))
-        for row in check.rows(check.tree, "card", ["vendor", "arch", "names"])
-        for name in row["names"]
+        card_key(name, False): NamedCard(name, (arch,))
+        for _, arch, names in check.columns("card", "vendor", "arch", "names")
+        for name in names
     }
     archs = {arch for card in cards.values() for arch in card.archs}
-    archs.update(arch for row in check.rows(check.tree, "processors", ["archs"]) for arch in row["archs"])
-    generic = {row["arch"]: frozenset(row["runs_on"]) for row in check.rows(check.tree, "generic", ["arch", "runs_on"])}
+    archs.update(arch for (several,) in check.columns("processors", "archs") for arch in several)
+    generic = {arch: frozenset(runs_on) for arch, runs_on in check.columns("generic", "arch", "runs_on")}
     return OtherCards(cards, generic, frozenset(archs))
 
 
-def plain_other_name(name: str) -> str:
-    """Return a card's name without vendor, form factor and memory: ``rx7900xtx``, ``arcb580``."""
-    return re.sub(r"[^a-z0-9]+", "", re.sub(_OTHER_NOISE, " ", name.lower()))
-
-
 def known_archs() -> frozenset[str]:
-    """Return every architecture of AMD and Intel that the table knows."""
-    return other_cards().archs
-
-
-def is_known_arch(arch: str) -> bool:
-    """Whether the table knows an architecture."""
-    return arch in known_archs()
+    """Return every architecture that a table knows."""
+    return other_cards().archs | {one.name for one in card_table().architectures.values()}
 
 
 def other_arch(text: str) -> str:
@@ -261,7 +245,7 @@ def other_arch(text: str) -> str:
         return found["name"]
     # -fsycl-targets=intel_gpu_bmg_g21 and -device bmg-g21 mean the same.
     device = "intel_" + word.removeprefix("intel_").removeprefix("gpu_").replace("_", "-")
-    if is_known_arch(device):
+    if device in other_cards().archs:
         return device
     same = other_cards().generic.get(device, frozenset())
     return next(iter(same)) if len(same) == 1 else ""
@@ -310,7 +294,7 @@ class Drivers:
 @table("drivers.toml")
 def drivers(check: Checker) -> Drivers:
     """Return what is known about drivers."""
-    rows = check.rows(check.tree, "cuda", ["release", "driver"], ["windows"])
+    rows = check.rows("cuda", ["release", "driver"], ["windows"])
     needed = {dotted_numbers(row["release"]): row["driver"] for row in rows}
     windows = {row["driver"]: row["windows"] for row in rows if "windows" in row}
     return Drivers(needed, windows, check.values("generation", Generation), check.values("ptx", Language))

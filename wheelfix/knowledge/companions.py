@@ -96,18 +96,14 @@ def companion_rules(check: Checker) -> tuple[CompanionRule, ...]:
     return check.values("companion", CompanionRule)
 
 
+@functools.lru_cache(maxsize=2048)
 def companions_of(name: str, *, cuda: str | None = None, version: str | None = None) -> tuple[CompanionNeed, ...]:
     """Return what a DLL of that name will look for at run time, in the order of the table.
 
     ``cuda`` is the toolkit the wheel is for, which decides the order of NVRTC's built-ins; ``version`` the file version
     of the DLL itself, where it was read.
     """
-    return _companions_of(dll_key(name), cuda, version)
-
-
-@functools.lru_cache(maxsize=2048)
-def _companions_of(key: str, cuda: str | None, version: str | None) -> tuple[CompanionNeed, ...]:
-    return tuple(need for rule in companion_rules() for need in _needs(rule, key, cuda, version))
+    return tuple(need for rule in companion_rules() for need in _needs(rule, dll_key(name), cuda, version))
 
 
 def depends_on_version(name: str) -> bool:
@@ -180,22 +176,15 @@ def needs_in_practice(importer: str, imported: str) -> CompanionNeed | None:
 RUNTIME_NEEDS = "runtime_needs.txt"
 
 
-@frozen
-class RuntimeNeeds:
-    """The content of the table."""
-
-    of_package: Mapping[tuple[str, str], str]
-    """The runtime for a package and the name of a module or DLL in it, both in lower case."""
-    unique: Mapping[str, str]
-    """The same for names that one package alone has."""
-
-
 @table(RUNTIME_NEEDS)
-def runtime_needs(check: Checker) -> RuntimeNeeds:
-    """Return the table."""
+def runtime_needs(check: Checker) -> Mapping[tuple[str, str], str]:
+    """Return the runtime for a package and the name of a module or DLL in it, both in lower case.
+
+    Names that one package alone has are there without the package as well.
+    """
     rows = [line.split() for line in entries(check.text)]
-    of_package = {(package, name): runtime for package, name, runtime, *_ in rows}
-    return RuntimeNeeds(of_package, {name: runtime for _, name, runtime, *flags in rows if flags})
+    alone = {("", name): runtime for _, name, runtime, *flags in rows if flags}
+    return alone | {(package, name): runtime for package, name, runtime, *_ in rows}
 
 
 def runtime_need(package: str, name: str) -> str:
@@ -203,13 +192,8 @@ def runtime_need(package: str, name: str) -> str:
 
     The name is that of an error text: a module with or without its packages, or the name of a DLL.
     """
-    if not name:
-        return ""
-    needs = runtime_needs()
     leaf = name.lower() if PureWindowsPath(name).suffix.lower() == ".dll" else name.lower().rpartition(".")[2]
-    if package:
-        return needs.of_package.get((package.lower(), leaf), "")
-    return needs.unique.get(leaf, "")
+    return runtime_needs().get((package.lower(), leaf), "")
 
 
 @frozen
@@ -218,7 +202,6 @@ class Program:
 
     name: str
     pattern: NamePattern
-    source: str
     words: tuple[str, ...] = ()
     """Environment variables that it sets: code that has one of them looks for the program."""
     feature: bool = False

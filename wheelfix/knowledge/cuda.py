@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import dotted_numbers, regex
-from wheelfix.base.values import field, frozen
+from wheelfix.base.values import frozen, grouped
 from wheelfix.knowledge.families import family_of, is_of_nvidia
 from wheelfix.knowledge.tables import Checker, Row, table
 from wheelfix.model import FileVersion, dll_key
@@ -20,17 +20,7 @@ Release = tuple[int, int]
 _CUPTI = regex(r"cupti64_[\d.]+\.dll")
 _STARTS = ("cu", "nv", "npp")
 """How all names of the table begin."""
-_LOCAL = regex(r"cu(?P<major>[0-9]{2})(?P<minor>[0-9])\b")
-
-
-@frozen
-class CudaLibrary:
-    """One library of the toolkit and its file name in each release."""
-
-    id: str
-    title: str
-    names: Mapping[Release, str]
-    source: str
+_LOCAL = regex(r"cu([0-9]{2})([0-9])\b")
 
 
 @frozen
@@ -38,10 +28,11 @@ class CudaTable:
     """The content of ``cuda.toml``."""
 
     releases: tuple[Release, ...]
-    libraries: Mapping[str, CudaLibrary]
+    libraries: Mapping[str, Mapping[Release, str]]
+    """By the id of the library in lower case: its file name in each release."""
     cupti: Mapping[tuple[int, ...], str]
     """Toolkit with patch, where known, to the file name."""
-    by_name: Mapping[str, frozenset[Release]] = field(default_factory=dict)
+    by_name: Mapping[str, frozenset[Release]]
     """Folded file name to the releases that have it."""
 
 
@@ -56,7 +47,7 @@ def release(text: str) -> Release:
 def release_of_local_version(version: str) -> Release | None:
     """Return the toolkit that a local version label such as ``2.7.1+cu117`` names, or None."""
     match = _LOCAL.search(version.partition("+")[2])
-    return (int(match["major"]), int(match["minor"])) if match else None
+    return (int(match[1]), int(match[2])) if match else None
 
 
 def release_of_product(product: str) -> Release | None:
@@ -73,28 +64,24 @@ def release_of_product(product: str) -> Release | None:
 def cuda_table(check: Checker) -> CudaTable:
     """Return what is known about CUDA's file names."""
     releases = tuple(map(release, check.tree["releases"]))
-    rows = check.rows(check.tree, "library", ["id", "title"], ["names", "each"])
-    libraries = {row["id"]: _library(row, releases) for row in rows}
-    cupti = {dotted_numbers(row["cuda"]): row["name"] for row in check.rows(check.tree, "cupti", ["cuda", "name"])}
-    by_name: dict[str, set[Release]] = {}
-    for library in libraries.values():
-        for version, name in library.names.items():
-            by_name.setdefault(dll_key(name), set()).add(version)
-    for patch, name in cupti.items():
-        by_name.setdefault(dll_key(name), set()).add((patch[0], patch[1]))
-    return CudaTable(
-        releases, libraries, dict(sorted(cupti.items())), {name: frozenset(found) for name, found in by_name.items()}
-    )
+    rows = check.rows("library", ["id", "title"], ["names", "each"])
+    libraries = {row["id"].lower(): _names(row, releases) for row in rows}
+    cupti = {dotted_numbers(cuda): name for cuda, name in check.columns("cupti", "cuda", "name")}
+    named = [(dll_key(name), version) for names in libraries.values() for version, name in names.items()]
+    named += [(dll_key(name), (patch[0], patch[1])) for patch, name in cupti.items()]
+    by_name = {name: frozenset(found) for name, found in grouped(named).items()}
+    return CudaTable(releases, libraries, dict(sorted(cupti.items())), by_name)
 
 
-def _library(row: Row, releases: tuple[Release, ...]) -> CudaLibrary:
+def _names(row: Row, releases: tuple[Release, ...]) -> dict[Release, str]:
+    """Return the file name of a library in each release."""
     names: dict[Release, str] = {}
     if "each" in row:
         names = {version: row["each"].format(major=version[0], minor=version[1]) for version in releases}
     for span, name in row.get("names", {}).items():
         low, high = map(release, span.split("-"))
         names |= dict.fromkeys([version for version in releases if low <= version <= high], name)
-    return CudaLibrary(row["id"], row["title"], names, row["source"])
+    return names
 
 
 def cuda_versions_for(name: str) -> frozenset[str]:
@@ -114,14 +101,9 @@ def expected_name(library: str, cuda: str) -> str | None:
 
     CUPTI has one name per patch: the whole version picks it, two numbers give the newest patch's.
     """
-    version = release(cuda)
     if library.lower() == "cupti":
-        names = cupti_names(cuda)
-        return names[-1] if names else None
-    for entry in cuda_table().libraries.values():
-        if entry.id.lower() == library.lower():
-            return entry.names.get(version)
-    return None
+        return next(reversed(cupti_names(cuda)), None)
+    return cuda_table().libraries.get(library.lower(), {}).get(release(cuda))
 
 
 def cupti_names(cuda: str) -> tuple[str, ...]:
@@ -171,7 +153,6 @@ class CudaLibraryRule:
     id: str
     number: str
     """``digits``, ``thousand`` or ``none``."""
-    source: str
     description: bool = False
     like_toolkit: bool = False
 
@@ -189,9 +170,9 @@ class CudaLibraries:
 def cuda_libraries(check: Checker) -> CudaLibraries:
     """Return what is known about the versions of CUDA's libraries."""
     versions: dict[str, dict[str, LibraryVersion]] = {}
-    for row in check.rows(check.tree, "toolkit", ["cuda", "libraries"]):
-        for family, version in row["libraries"].items():
-            versions.setdefault(family, {})[row["cuda"]] = dotted_numbers(version)
+    for cuda, libraries in check.columns("toolkit", "cuda", "libraries"):
+        for family, version in libraries.items():
+            versions.setdefault(family, {})[cuda] = dotted_numbers(version)
     return CudaLibraries({rule.id: rule for rule in check.values("library", CudaLibraryRule)}, versions)
 
 
@@ -266,8 +247,7 @@ def toolkits_of_file(name: str, version: FileVersion | None) -> frozenset[str]:
 INDEX = "https://download.pytorch.org/whl"
 FAMILY = ("torch", "torchvision", "torchaudio")
 """Distributions that the index has for each kind of build."""
-_MINOR = regex(r"(?P<major>[0-9]{1,2})\.(?P<minor>[0-9]{1,3})(?:\.[0-9]{1,3})?(?:\.post[0-9]{1,2})?")
-_CUDA = regex(r"cu(?P<major>[0-9]{2})(?P<minor>[0-9])")
+_FINAL = regex(r"([0-9]{1,2})\.([0-9]{1,3})(?:\.[0-9]{1,3})?(?:\.post[0-9]{1,2})?")
 
 
 @frozen
@@ -288,10 +268,10 @@ class TorchBuild:
     @property
     def is_published(self) -> bool:
         """Whether an index is known to have it; builds with other labels were made elsewhere."""
-        minor = _release(self.version)
-        if minor is None:
-            return False
-        return self.label in ("", "cpu") or self.label in published_builds().get(minor, ())
+        final = _FINAL.fullmatch(self.version)
+        if final is None or self.label in ("", "cpu"):
+            return final is not None
+        return self.label in published_builds().get((int(final[1]), int(final[2])), ())
 
     @property
     def index_option(self) -> str:
@@ -302,9 +282,7 @@ class TorchBuild:
 @table("torch_builds.toml")
 def _torch_builds(check: Checker) -> tuple[dict[Release, tuple[str, ...]], dict[str, dict[str, str]]]:
     """The labels of each minor version of torch, and which torch each release of its extensions requires."""
-    labels = {
-        release(row["torch"]): tuple(row["labels"]) for row in check.rows(check.tree, "build", ("torch", "labels"))
-    }
+    labels = {release(torch): tuple(labels) for torch, labels in check.columns("build", "torch", "labels")}
     return labels, check.tree["extensions"]
 
 
@@ -328,20 +306,13 @@ def release_for(torch: str, distribution: str) -> str:
 
 def cuda_labels() -> tuple[str, ...]:
     """Return every label for CUDA, the oldest CUDA version first."""
-    labels = {label for row in published_builds().values() for label in row if _CUDA.fullmatch(label)}
+    labels = {label for row in published_builds().values() for label in row if label.startswith("cu")}
     return tuple(sorted(labels, key=cuda_release))
 
 
 def cuda_release(label: str) -> Release:
     """Return the CUDA version of a label: ``cu121`` is 12.1."""
-    found = _CUDA.fullmatch(label)
-    assert found is not None, label
-    return int(found["major"]), int(found["minor"])
-
-
-def _release(version: str) -> Release | None:
-    found = _MINOR.fullmatch(version)
-    return (int(found["major"]), int(found["minor"])) if found else None
+    return int(label[2:4]), int(label[4:])
 
 
 def cuda_part(name: str, cuda: str) -> bool:

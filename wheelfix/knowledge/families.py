@@ -24,7 +24,6 @@ class Family:
     title: str
     vendor: str
     pattern: NamePattern
-    source: str
     together: tuple[str, ...] = ()
     """Globs, with ``{version}`` to be filled in, of files that must not be mixed from several folders."""
     rename: bool = False
@@ -95,8 +94,7 @@ def family_group(name: str) -> str:
 
 def is_test_artifact(name: str) -> bool:
     """Whether the DLL is one that only ``BUILD_TEST=1`` makes."""
-    member = family_of(name)
-    return member is not None and member.family.group == "torch-tests"
+    return family_group(name) == "torch-tests"
 
 
 def is_openmp(name: str) -> bool:
@@ -104,12 +102,8 @@ def is_openmp(name: str) -> bool:
 
     Stubs and the offload libraries of Intel's family start no threads of their own.
     """
-    member = family_of(name)
-    return (
-        member is not None
-        and member.family.group == "openmp"
-        and not demangle(dll_key(name)).startswith(("libiompstubs", "libomptarget", "omptarget"))
-    )
+    own = ("libiompstubs", "libomptarget", "omptarget")
+    return family_group(name) == "openmp" and not demangle(dll_key(name)).startswith(own)
 
 
 def is_of_nvidia(name: str) -> bool:
@@ -125,6 +119,5 @@ def is_released_whole(name: str, distribution: str) -> bool:
     inflate a gigabyte.
     """
     member = family_of(name)
-    if member is None or member.family.id not in ("cudnn", "mkl"):
-        return False
-    return member.family.id == "mkl" or not canonical(distribution).startswith("nvidia-cudnn")
+    family = member.family.id if member is not None else ""
+    return family == "mkl" or (family == "cudnn" and not canonical(distribution).startswith("nvidia-cudnn"))

@@ -55,11 +55,6 @@ class ShippedDll:
     """Every version that was looked at, from old to new."""
 
     @property
-    def since(self) -> str:
-        """The oldest version that has it, of those that were looked at."""
-        return self.versions[0]
-
-    @property
     def until(self) -> str:
         """The newest version that has it, of those that were looked at."""
         return self.versions[-1]
@@ -106,7 +101,7 @@ class DistributionEntry:
 
     def required_by(self, number: int) -> tuple[RequiredEntry, ...]:
         """Return what one of the versions requires."""
-        texts = (text.partition("@") for text in self.requirements.split(" ") if text)
+        texts = (text.partition("@") for text in self.requirements.split())
         count = len(self.wheels)
         return tuple(_parse_required(text) for text, _, of in texts if number in parse_numbers(of, count))
 
@@ -392,11 +387,6 @@ def known_sha256(wheel: str, member: str) -> str:
     return _by_place().get((wheel, member), "")
 
 
-def is_known_member(sha256: str) -> bool:
-    """Whether a DLL with that hash is in a wheel that was looked at."""
-    return re.fullmatch("[0-9a-f]{64}", sha256) is not None and bool(find_line(_lines(), sha256))
-
-
 _VENDORS = (
     (regex(r"nvidia-.*"), "NVIDIA Corporation"),
     (
@@ -420,7 +410,7 @@ def trusted_by(distribution: str, sha256: str, signature: Signature) -> str:
     sha256 is in our table, made from whole wheels with the right hash, or if its vendor's signature on it is valid.
     Otherwise the whole wheel is downloaded, and has to have the hash that the index gives.
     """
-    if is_known_member(sha256):
+    if re.fullmatch("[0-9a-f]{64}", sha256) and find_line(_lines(), sha256):
         return "table"
     signer = vendor_of(distribution)
     if signer and signature.status == TRUSTED and signature.trusted_signer.casefold() == signer.casefold():

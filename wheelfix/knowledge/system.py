@@ -12,7 +12,7 @@ from wheelfix.knowledge.tables import Checker, NamePattern, Pair, Table, entries
 from wheelfix.model import Machine, Symbol, dll_key
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
 
 Kind = Literal["system", "api-set", "python", "driver", "vcredist", "ucrt", "vendor", "unknown"]
@@ -29,8 +29,6 @@ class DllClass:
     """The folded name."""
     detail: str = ""
     """Who brings it or what it is, as half a sentence."""
-    source: str = ""
-    """Where the table has it from."""
     known: bool = True
     """False for an API set whose contract no table names: Windows answers 126 to a contract it does not know."""
     known_dll: bool = False
@@ -56,9 +54,6 @@ class PythonFile:
 
     pattern: NamePattern
     what: str
-    source: str
-    since: Pair
-    until: Pair | None = None
     folder: str = ""
     machines: frozenset[str] = frozenset()
 
@@ -71,7 +66,6 @@ class RuntimeGeneration:
     package: str
     years: str
     url: str
-    source: str
 
 
 @frozen
@@ -82,7 +76,6 @@ class RuntimeFile:
     toolset: RuntimeGeneration
     runtime: Pair
     """The redistributable that first has it; what imports it was linked by at least that."""
-    source: str
     debug: bool = False
 
 
@@ -110,19 +103,12 @@ class Runtimes:
 def runtimes(check: Checker) -> Runtimes:
     """Return what drivers, CPython and the C++ runtime install."""
     toolsets = {one.id: one for one in check.values("toolset", RuntimeGeneration)}
-    vcredist = tuple(
-        RuntimeFile(
-            NamePattern(row["pattern"]),
-            toolsets[row["toolset"]],
-            pair(row["runtime"]),
-            row["source"],
-            row.get("debug", False),
-        )
-        for row in check.rows(check.tree, "vcredist", ["pattern", "toolset", "runtime"], ["debug"])
-    )
-    editions = check.rows(check.tree, "edition", ["pattern", "absent"])
-    absent = tuple((NamePattern(row["pattern"]), row["absent"]) for row in editions)
-    return Runtimes(check.values("driver", DriverFile), check.values("python", PythonFile), vcredist, absent)
+    vcredist = []
+    for row in check.rows("vcredist", ["pattern", "toolset", "runtime"], ["debug"]):
+        pattern, toolset = NamePattern(row["pattern"]), toolsets[row["toolset"]]
+        vcredist.append(RuntimeFile(pattern, toolset, pair(row["runtime"]), row.get("debug", False)))
+    absent = tuple((NamePattern(pattern), where) for pattern, where in check.columns("edition", "pattern", "absent"))
+    return Runtimes(check.values("driver", DriverFile), check.values("python", PythonFile), tuple(vcredist), absent)
 
 
 @functools.cache
@@ -135,26 +121,17 @@ def system_dlls(machine: Machine) -> frozenset[str]:
     return _names(f"system_{_LISTS.get(machine, 'amd64')}.txt")
 
 
-def known_dlls() -> frozenset[str]:
-    """Return the folded names that Windows always takes from System32."""
-    return _names("known_dlls.txt")
-
-
 def contract(name: str) -> str:
     """Return an API set's name without the last digit and the extension, which the loader ignores."""
     return dll_key(name).removesuffix(".dll").rpartition("-")[0]
 
 
 @functools.lru_cache(maxsize=4096)
-def python_file(name: str, machine: Machine, python: tuple[int, int] | None = None) -> PythonFile | None:
-    """Return CPython's own file of that name, if that version (or any, for None) ships it."""
-    key = dll_key(name)
-    for entry in runtimes().python:
-        if not entry.pattern.fullmatch(key) or (entry.machines and _LISTS.get(machine, "amd64") not in entry.machines):
-            continue
-        if python is None or (entry.since <= python and (entry.until is None or python <= entry.until)):
-            return entry
-    return None
+def python_file(name: str, machine: Machine) -> PythonFile | None:
+    """Return CPython's own file of that name, if any version ships it for that machine."""
+    key, own = dll_key(name), _LISTS.get(machine, "amd64")
+    fitting = (one for one in runtimes().python if not one.machines or own in one.machines)
+    return next((one for one in fitting if one.pattern.fullmatch(key)), None)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -207,19 +184,18 @@ def classify(name: str, machine: Machine = Machine.AMD64) -> DllClass:
     if key == "ucrtbase.dll":
         return DllClass("ucrt", key, "the universal C runtime, part of Windows", known_dll=True)
     if own := python_file(key, machine):
-        return DllClass("python", key, own.what, own.source, folder=own.folder)
+        return DllClass("python", key, own.what, folder=own.folder)
     if runtime := runtime_file(key):
         detail = f"debug runtime of {runtime.toolset.years}" if runtime.debug else runtime.toolset.package
-        return DllClass("vcredist", key, detail, runtime.source, debug=runtime.debug)
+        return DllClass("vcredist", key, detail, debug=runtime.debug)
     if driver := driver_file(key):
-        return DllClass("driver", key, f"{driver.what}, installed by the driver of {driver.vendor}", driver.source)
+        return DllClass("driver", key, f"{driver.what}, installed by the driver of {driver.vendor}")
     if key in system_dlls(machine):
         absent = absent_on(key)
         detail = "part of Windows" + (f"; absent on {absent}" if absent else "")
-        return DllClass("system", key, detail, known_dll=key in known_dlls())
+        return DllClass("system", key, detail, known_dll=key in _names("known_dlls.txt"))
     if member := family_of(key):
-        detail = f"{member.family.title}, by {member.family.vendor}"
-        return DllClass("vendor", key, detail, member.family.source, family=member.family.id)
+        return DllClass("vendor", key, f"{member.family.title}, by {member.family.vendor}", family=member.family.id)
     return DllClass("unknown", key)
 
 
@@ -233,11 +209,8 @@ def _classify_api_set(key: str) -> DllClass:
     return DllClass("api-set", key, detail, known=known)
 
 
-Version = tuple[int, int]
-
-
 @table("stable_abi.txt")
-def stable_abi(check: Checker) -> dict[str, Version]:
+def stable_abi(check: Checker) -> dict[str, Pair]:
     """Return every symbol of the stable ABI on Windows with the version that added it."""
     return {name: pair(version) for name, version in map(str.split, entries(check.text))}
 
@@ -249,7 +222,7 @@ STABLE_ABI_DLLS = ("python3.dll", "python3t.dll")
 
 
 @table("python_exports.txt")
-def python_exports(check: Checker) -> dict[Version, frozenset[str]]:
+def python_exports(check: Checker) -> dict[Pair, frozenset[str]]:
     """Return the public exports of ``python37.dll`` and its successors, by version."""
     columns = header_field(check.text, "columns").split()
     places = {column: place for place, column in enumerate(columns)}
@@ -265,20 +238,16 @@ def python_exports(check: Checker) -> dict[Version, frozenset[str]]:
     return {(int(column[0]), int(column[1:])): frozenset(names) for column, names in found.items()}
 
 
-def exports_of_python(dll: str) -> Collection[str] | None:
-    """Return the public exports of an interpreter's DLL as far as a table knows it; None for one that it does not know.
+def missing_from_python(dll: str, symbols: Iterable[Symbol]) -> tuple[Symbol, ...]:
+    """Return those of some imported symbols that an interpreter's DLL does not export, as far as a table knows it.
 
     Free-threaded builds export the same public names: no public declaration in the headers depends on that.
     """
-    version = python_of(dll)
+    version, known = python_of(dll), None
     if version is not None:
-        return python_exports().get(version[:2])
-    return stable_abi() if dll_key(dll) in STABLE_ABI_DLLS else None
-
-
-def missing_from_python(dll: str, symbols: Iterable[Symbol]) -> tuple[Symbol, ...]:
-    """Return those of some imported symbols that an interpreter's DLL does not export, as far as a table knows it."""
-    known = exports_of_python(dll)
+        known = python_exports().get(version[:2])
+    elif dll_key(dll) in STABLE_ABI_DLLS:
+        known = frozenset(stable_abi())
     return () if known is None else tuple(_public(one for one in symbols if one not in known))
 
 
@@ -305,22 +274,9 @@ def _public(symbols: Iterable[Symbol]) -> Iterator[str]:
 
 
 @frozen
-class Linker:
-    """A range of linker versions and the product they belong to."""
-
-    first: Pair
-    last: Pair
-    product: str
-    source: str
-    vague: bool = False
-    """The number says nothing about the C++ runtime."""
-
-
-@frozen
 class Toolchains:
     """The content of ``toolchains.toml``."""
 
-    linkers: tuple[Linker, ...]
     python: dict[tuple[int, ...], Pair]
     """Python release to the vcruntime140 that lies beside its ``python.exe``."""
     compilers: tuple[tuple[int, Pair], ...]
@@ -330,22 +286,17 @@ class Toolchains:
 @table("toolchains.toml")
 def toolchains(check: Checker) -> Toolchains:
     """Return what is known about compilers and runtimes."""
-    rows = check.rows(check.tree, "python", ["release", "vcruntime"])
-    python = {dotted_numbers(row["release"]): pair(row["vcruntime"]) for row in rows}
-    builds = check.rows(check.tree, "compiler", ["toolset", "build"])
-    compilers = tuple((row["build"], pair(row["toolset"])) for row in builds)
-    return Toolchains(check.values("linker", Linker), python, compilers)
-
-
-def linker_of(version: Pair) -> Linker | None:
-    """Return the range a linker version falls into, or None."""
-    return next((linker for linker in toolchains().linkers if linker.first <= version <= linker.last), None)
+    python = {dotted_numbers(own): pair(runtime) for own, runtime in check.columns("python", "release", "vcruntime")}
+    return Toolchains(python, tuple((build, pair(of)) for of, build in check.columns("compiler", "toolset", "build")))
 
 
 def runtime_needed(version: Pair) -> Pair | None:
-    """Return the oldest Visual C++ runtime that may serve a DLL with that linker version; None if it says nothing."""
-    linker = linker_of(version)
-    return None if linker is None or linker.vague or version[0] != 14 else version
+    """Return the oldest Visual C++ runtime that may serve a DLL with that linker version; None if it says nothing.
+
+    It is at least as new as the toolset (https://learn.microsoft.com/cpp/porting/binary-compat-2015-2017). 14.0 is that
+    of Visual Studio 2015 and of LLVM's lld, which says nothing about the runtime.
+    """
+    return version if (14, 10) <= version < (15, 0) else None
 
 
 def toolset_of_build(build: int) -> Pair | None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from wheelfix.base.inputfiles import own_data
@@ -16,7 +17,7 @@ from wheelfix.base.parsing import load_toml, regex
 from wheelfix.errors import EnvironmentFailure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 _Value = TypeVar("_Value")
 Row = Mapping[str, Any]
@@ -158,13 +159,23 @@ def _alternatives(pattern: str) -> Iterator[tuple[str, int]]:
 
 _IN_TABLES = {"first": "from", "last": "to", "distribution": "name", "every": "all", "some": "any"}
 """Fields that have another name in tables."""
+_MAKERS: dict[str, Callable[[Any], Any]] = {
+    "NamePattern": NamePattern,
+    "tuple[NamePattern, ...]": lambda patterns: tuple(map(NamePattern, patterns)),
+    "re.Pattern[str]": re.compile,
+    "tuple[str, ...]": tuple,
+    "frozenset[str]": frozenset,
+    "Pair": pair,
+}
+"""What makes the value of a field, by its type, from one of TOML; all others stay as they are."""
 
 
 class Checker:
-    """Collects the faults of one table, so that all of them are reported at once."""
+    """Takes values from one table and collects its faults, so that all of them are reported at once."""
 
-    def __init__(self, table: str, tree: Row | None = None, text: str = "") -> None:
-        self.table, self.tree, self.text = table, tree or {}, text
+    def __init__(self, table: str, text: str) -> None:
+        self.table, self.text = table, text
+        self.tree = parse_toml(table, text) if table.endswith(".toml") else {}
         self.faults: list[str] = []
 
     def names(self) -> frozenset[str]:
@@ -175,78 +186,37 @@ class Checker:
         """Return the entries under ``key`` as values of a class, whose fields say what an entry must and may have."""
         fields = vars(kind)["_values"]
         words = {_IN_TABLES.get(name, name): name for name in fields}
-        required = [word for word, name in words.items() if fields[name] is ...]
-        makers = {name: self._maker(annotation) for name, annotation in kind.__annotations__.items()}
+        required = [word for word, name in words.items() if fields[name].required]
+        makers = {name: _MAKERS.get(type_.removesuffix(" | None")) for name, type_ in kind.__annotations__.items()}
         found = []
-        for row in self.rows(self.tree, key, required, words, sourced=sourced):
+        for row in self.rows(key, required, words, sourced=sourced):
             named = [(words[word], value) for word, value in row.items() if word in words]
             found.append(kind(**{name: make(value) if (make := makers[name]) else value for name, value in named}))
         return tuple(found)
 
-    def _maker(self, annotation: str) -> Callable[[Any], Any] | None:
-        """Return what makes the value of a field from one of TOML; None where it stays as it is."""
-        match annotation.removesuffix(" | None"):
-            case "NamePattern":
-                return NamePattern
-            case "tuple[NamePattern, ...]":
-                return lambda value: tuple(map(NamePattern, value))
-            case "re.Pattern[str]":
-                return self.pattern
-            case "tuple[str, ...]":
-                return tuple
-            case "frozenset[str]":
-                return frozenset
-            case "Pair":
-                return pair
-            case "int":
-                return int
-        return None
+    def columns(self, key: str, *words: str) -> list[tuple[Any, ...]]:
+        """Return these fields of the entries under ``key``, all of which have them and no others but a source."""
+        return [tuple(row[word] for word in words) for row in self.rows(key, words)]
 
     def rows(
-        self,
-        tree: Mapping[str, Any],
-        key: str,
-        required: Iterable[str],
-        optional: Iterable[str] = (),
-        *,
-        sourced: bool = True,
+        self, key: str, required: Iterable[str], optional: Iterable[str] = (), *, sourced: bool = True
     ) -> list[Row]:
         """Return the entries under ``key`` that have a source, every required field and no unknown one."""
         needed = {*required, "source"} if sourced else set(required)
-        allowed = needed | set(optional)
         good: list[Row] = []
-        rows = tree.get(key)
-        if not isinstance(rows, list) or not rows:
-            self.faults.append(f"no entries under [[{key}]]")
-            return good
-        for number, row in enumerate(rows, start=1):
-            if needed <= row.keys() <= allowed and "" not in row.values():
-                good.append(row)
-                continue
+        for number, row in enumerate(self.tree.get(key, ()), start=1):
+            faults = [f"does not have {name}" for name in sorted(needed) if row.get(name) in (None, "")]
+            faults += [f"has the unknown field {name}" for name in sorted(row.keys() - needed - {*optional})]
             where = f"[[{key}]] {number} ({next(iter(row.values()), 'empty')})"
-            missing = sorted(name for name in needed if row.get(name) in (None, ""))
-            unknown = sorted(set(row) - allowed)
-            self.faults += [f"{where} does not have {name}" for name in missing]
-            self.faults += [f"{where} has the unknown field {name}" for name in unknown]
-            if not missing and not unknown:
-                good.append(row)
+            self.faults += [f"{where} {fault}" for fault in faults]
+            good += [] if faults else [row]
+        if not self.tree.get(key):
+            self.faults.append(f"no entries under [[{key}]]")
         return good
 
     def unique(self, what: str, values: Iterable[object]) -> None:
         """Note every value that comes twice."""
-        seen: set[object] = set()
-        for value in values:
-            if value in seen:
-                self.faults.append(f"{what} {value!r} twice")
-            seen.add(value)
-
-    def pattern(self, text: str) -> re.Pattern[str]:
-        """Compile a pattern; one that makes no sense is noted."""
-        try:
-            return re.compile(text)
-        except re.error as exc:
-            self.faults.append(f"pattern {text!r}: {exc}")
-            return re.compile(r"(?!)")
+        self.faults += [f"{what} {value!r} twice" for value, times in Counter(values).items() if times > 1]
 
     def finish(self) -> None:
         """Raise if anything was noted."""
@@ -271,7 +241,7 @@ class Table(Generic[_Value]):
 
     def parse(self, text: str) -> _Value:
         """Return the values of a table with this text; every fault is reported at once."""
-        check = Checker(self._name, parse_toml(self._name, text) if self._name.endswith(".toml") else {}, text)
+        check = Checker(self._name, text)
         found = self._check(check)
         check.finish()
         return found

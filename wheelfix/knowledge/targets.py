@@ -34,25 +34,35 @@ from wheelfix.base.parsing import close_words, number_pair, parse_json, whole_nu
 from wheelfix.base.values import dataclass, field, frozen
 from wheelfix.errors import InputError, UsageError
 from wheelfix.knowledge.system import classify, contract
-from wheelfix.knowledge.tables import Checker, TableFault, entries, header_field, read_text, table
+from wheelfix.knowledge.tables import Checker, entries, header_field, read_text, table
 from wheelfix.model import Exports, Machine, Symbol, Word, dll_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
 
 FIRST_LINE = "wheelfix target 1"
 BASES = ("windows", "unknown", "none")
 MACHINES = {"amd64": Machine.AMD64, "x86": Machine.X86, "arm64": Machine.ARM64, "any": None}
-BINDINGS = ("load", "call")
-KEYS = ("name", "title", "build", "date", "base", "machine", "binding", "remedy")
 MAX_FAULTS = 20
 MAX_ORDINALS = 4_000_000
 """Ordinals in one list; those of a whole Windows have some hundred thousand."""
 _ORDINALS = r"@(?P<first>[0-9]{1,5})(?:-(?P<last>[0-9]{1,5}))?"
 _NAME = r"[^\s/\\:\"<>|?]{1,255}"
-_TARGET = r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}"
 _DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_NO_DATE = "is not a date as 2026-11-16"
+KEYS = {
+    "name": (r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}", "has more than letters, digits, '.', '_' and '-'"),
+    "title": (".*", ""),
+    "build": ("[0-9]{1,9}", "is not a number"),
+    "date": (_DATE, _NO_DATE),
+    "base": ("|".join(BASES), f"is none of {', '.join(BASES)}"),
+    "machine": ("|".join(MACHINES), f"is none of {', '.join(MACHINES)}"),
+    "binding": ("load|call", "is none of load, call"),
+    "remedy": (".*", ""),
+}
+"""The first lines of a list: what each may hold, and what is said of anything else."""
+REQUIRED = ("name", "title", "base", "date")
 
 
 class State(Word):
@@ -123,6 +133,11 @@ class TargetList:
         if exact is not None:
             return exact
         return next((fact for pattern, fact in self.patterns if fnmatchcase(key, pattern)), None)
+
+    def is_for(self, machine: Machine) -> bool:
+        """Whether the list is about the files of a processor: that of another one's folder says nothing."""
+        both = {self.machine, machine}
+        return self.machine is None or len(both) == 1 or both == {Machine.ARM64, Machine.ARM64EC}
 
 
 @dataclass
@@ -198,7 +213,7 @@ class _Reader:
         elif re.fullmatch(_DATE, value):
             section.date = value
         else:
-            self.fault(number, f"{_short(value)} is not a date as 2026-11-16")
+            self.fault(number, f"{_short(value)} {_NO_DATE}")
 
     def _entry(self, number: int, words: list[str]) -> None:
         section, key = self.sections[-1], dll_key(words[0])
@@ -242,71 +257,58 @@ class _Reader:
             else:
                 ordinals.update(range(first, last + 1))
 
-    def finish(self) -> TargetList | None:
-        """Check what has to be there, and return the list if nothing is wrong."""
-        for key in ("name", "title", "base", "date"):
-            if not self.header.get(key):
-                self.faults.append(f"{key}: is missing")
-        if self.header.get("name") and not re.fullmatch(_TARGET, self.header["name"]):
-            self.faults.append(f"name: {_short(self.header['name'])} has more than letters, digits, '.', '_' and '-'")
-        if self.header.get("date") and not re.fullmatch(_DATE, self.header["date"]):
-            self.faults.append(f"date: {_short(self.header['date'])} is not a date as 2026-11-16")
-        build = whole_number(self.header["build"]) if "build" in self.header else 0
-        if build is None:
-            self.faults.append(f"build: {_short(self.header['build'])} is not a number")
-        machine = self.header.get("machine", "any")
-        for key, allowed in (("base", BASES), ("machine", (*MACHINES,)), ("binding", BINDINGS)):
-            value = self.header.get(key)
-            if value and value not in allowed:
-                self.faults.append(f"{key}: {_short(value)} is none of {', '.join(allowed)}")
+    def finish(self) -> TargetList:
+        """Check what has to be there, and return the list; it is of no use where there are faults."""
+        header = {key: value for key, value in self.header.items() if value}
+        self.faults += [f"{key}: is missing" for key in REQUIRED if key not in header]
+        for key, value in header.items():
+            pattern, otherwise = KEYS[key]
+            if not re.fullmatch(pattern, value):
+                self.faults.append(f"{key}: {_short(value)} {otherwise}")
         for section in self.sections:
-            for key in ("source", "date"):
-                if not getattr(section, key):
-                    self.faults.append(f"line {section.line}: [{section.title}] has no {key}:")
-        if self.header.get("base") == "none" and not any(fact.state is State.HAS for fact in self.dlls.values()):
+            missing = [key for key in ("source", "date") if not getattr(section, key)]
+            self.faults += [f"line {section.line}: [{section.title}] has no {key}:" for key in missing]
+        if header.get("base") == "none" and not any(fact.state is State.HAS for fact in self.dlls.values()):
             self.faults.append("base: none, and no DLL under [has]")
-        if self.faults or build is None:
-            return None
         exports = {key: Exports(frozenset(names), frozenset(found)) for key, (names, found) in self.exports.items()}
         return TargetList(
-            name=self.header["name"],
-            title=self.header["title"],
-            base=self.header["base"],
-            date=self.header["date"],
-            build=build,
-            machine=MACHINES[machine],
+            name=header.get("name", ""),
+            title=header.get("title", ""),
+            base=header.get("base", ""),
+            date=header.get("date", ""),
+            build=whole_number(header.get("build", "")) or 0,
+            machine=MACHINES.get(header.get("machine", "any")),
             dlls=self.dlls,
             patterns=tuple(self.patterns),
             exports={key: found for key, found in exports.items() if key not in self.some},
             some_exports={key: found for key, found in exports.items() if key in self.some},
             absent_exports=self.absent_exports,
-            binding=self.header.get("binding", "load"),
-            api_sets=frozenset(self.api_sets) if self._has("api sets") else None,
-            remedy=self.header.get("remedy", ""),
+            binding=header.get("binding", "load"),
+            api_sets=frozenset(self.api_sets) if any(one.title == "api sets" for one in self.sections) else None,
+            remedy=header.get("remedy", ""),
             source=self.sections[0].source if self.sections else "",
         )
 
-    def _has(self, title: str) -> bool:
-        return any(section.title == title for section in self.sections)
 
-
-def parse_target_list(text: str) -> tuple[TargetList | None, list[str]]:
-    """Return a list, or None with every fault that keeps it from being used."""
-    lines = _lines(text)
+def parse_target_list(text: str, file: str) -> TargetList:
+    """Return a list; InputError, with every fault that keeps it from being used."""
+    lines = ((number, line.rstrip()) for number, line in enumerate(text.splitlines(), start=1))
+    lines = ((number, line) for number, line in lines if line and not line.lstrip().startswith("#"))
     number, first = next(lines, (1, ""))
     reader = _Reader()
     if first.strip() != FIRST_LINE:
-        return None, [f"line {number}: it does not begin with '{FIRST_LINE}'"]
+        raise _refused(file, [f"line {number}: it does not begin with '{FIRST_LINE}'"])
     for number, line in lines:
         reader.line(number, line)
     found = reader.finish()
-    return found, reader.faults
+    if reader.faults:
+        raise _refused(file, reader.faults)
+    return found
 
 
-def _lines(text: str) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(text.splitlines(), start=1):
-        if line.strip() and not line.lstrip().startswith("#"):
-            yield number, line.rstrip()
+def _refused(file: str, faults: list[str]) -> InputError:
+    hint = "docs/howto/targets.md has the format; tools/windows_target.ps1 writes it"
+    return InputError(file, because=faults, hint=hint)
 
 
 def _short(text: str) -> str:
@@ -339,15 +341,6 @@ RELEASES = {
 """The releases of Windows by their build."""
 
 
-@frozen
-class Since:
-    """From which build on a function is documented."""
-
-    build: int
-    source: str
-    date: str
-
-
 def release(build: int) -> str:
     """Return the name of the release with a build, or of none as ``build 12345``."""
     name = RELEASES.get(build)
@@ -355,20 +348,14 @@ def release(build: int) -> str:
 
 
 @table("windows_since.txt")
-def functions_since(check: Checker) -> dict[tuple[str, str], Since]:
-    """Return folded DLL and function to the build that has it first."""
+def functions_since(check: Checker) -> dict[tuple[str, str], tuple[int, Fact]]:
+    """Return folded DLL and function to the build that has it first, Windows 8 or later, and what is said of others."""
     source, date = header_field(check.text, "source"), header_field(check.text, "date")
-    found: dict[tuple[str, str], Since] = {}
+    found: dict[tuple[str, str], tuple[int, Fact]] = {}
     for dll, build, *functions in map(str.split, entries(check.text)):
-        found |= dict.fromkeys(
-            [(dll, function) for function in functions], Since(whole_number(build) or 0, source, date)
-        )
+        since = whole_number(build) or 0, Fact(State.ABSENT, f"{source}: since build {build}", date)
+        found |= dict.fromkeys([(dll, function) for function in functions], since)
     return found
-
-
-def documented_since(dll: str, function: str) -> Since | None:
-    """Return since when a DLL exports a function, if that is Windows 8 or later; None for all others."""
-    return functions_since().get((dll_key(dll), function))
 
 
 NAMES = ("windows-11", "windows-10-1809", "windows-n", "server-core-2022", "nano-server", "wine")
@@ -382,11 +369,8 @@ _NOTHING = Fact(State.UNKNOWN)
 @functools.cache
 def known_target(name: str) -> TargetList:
     """Return one of the targets that come with wheelfix."""
-    table = f"target_lists/{name}.txt"
-    found, faults = parse_target_list(read_text(table))
-    if found is None:
-        raise TableFault(table, faults)
-    return found
+    file = f"target_lists/{name}.txt"
+    return parse_target_list(read_text(file), file)
 
 
 def chosen_targets(words: Iterable[str]) -> tuple[TargetList, ...]:
@@ -424,25 +408,15 @@ def _meant(word: str) -> tuple[TargetList, ...]:
 def _of_file(word: str, changed: int, size: int) -> TargetList:
     """Read a user's list; ``changed`` is there so that a list that was written again is read again."""
     try:
-        text = _decoded(read_file(Path(word), MAX_FILE))
+        data = read_file(Path(word), MAX_FILE)
+        # Windows PowerShell writes UTF-16 where ``>`` is used.
+        text = data.decode("utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig")
     except (OSError, UnicodeDecodeError) as exc:
         raise InputError(word, because=f"it cannot be read as text: {exc}", hint="write it as UTF-8") from exc
-    found, faults = parse_cep28(text, Path(word).stem) if text.lstrip()[:1] == "{" else parse_target_list(text)
-    if found is None:
-        raise InputError(
-            word, because=faults, hint="docs/howto/targets.md has the format; tools/windows_target.ps1 writes it"
-        )
-    return found
+    return parse_cep28(text, word) if text.lstrip()[:1] == "{" else parse_target_list(text, word)
 
 
-def _decoded(data: bytes) -> str:
-    """Return the text of a file: Windows PowerShell writes UTF-16 where ``>`` is used."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return data.decode("utf-16")
-    return data.decode("utf-8-sig")
-
-
-def parse_cep28(text: str, name: str) -> tuple[TargetList | None, list[str]]:
+def parse_cep28(text: str, file: str) -> TargetList:
     """Return the list that conda's build tools use, as CEP 28 describes it: what may and what may not be linked.
 
     Patterns of a whole folder mean all that Windows has there; what is denied counts as absent.
@@ -450,10 +424,12 @@ def parse_cep28(text: str, name: str) -> tuple[TargetList | None, list[str]]:
     try:
         tree = parse_json(text)
     except ValueError as exc:
-        return None, [f"it is neither a list of wheelfix nor JSON: {exc}"]
+        raise _refused(file, [f"it is neither a list of wheelfix nor JSON: {exc}"]) from exc
     lists = [tree.get(key, []) for key in ("allow", "deny")] if isinstance(tree, dict) else []
-    if not lists or tree.get("version") != 1 or not all(_is_list_of_texts(one) for one in lists):
-        return None, ["it is not a list of CEP 28: an object with version 1, 'allow' and 'deny'"]
+    texts = all(isinstance(one, list) and all(isinstance(glob, str) for glob in one) for one in lists)
+    if not lists or not texts or tree.get("version") != 1:
+        raise _refused(file, ["it is not a list of CEP 28: an object with version 1, 'allow' and 'deny'"])
+    name = Path(file).stem
     patterns: list[tuple[str, Fact]] = []
     whole = not lists[0]
     for globs, state in ((lists[1], State.ABSENT), (lists[0], State.HAS)):
@@ -467,17 +443,13 @@ def parse_cep28(text: str, name: str) -> tuple[TargetList | None, list[str]]:
     base = "windows" if whole else "unknown"
     title = f"the DLLs that {name}.json allows"
     machine = machines.get(str(tree.get("subdir")))
-    return TargetList(name, title, base, "", machine=machine, patterns=tuple(patterns), source="CEP 28"), []
-
-
-def _is_list_of_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    return TargetList(name, title, base, "", machine=machine, patterns=tuple(patterns), source="CEP 28")
 
 
 def presence(target: TargetList, name: str, machine: Machine = Machine.AMD64) -> Fact:
     """Say whether a target has a DLL or an API set of Windows."""
-    if target.machine is not None and not _same_files(target.machine, machine):
-        return _NOTHING  # the list of another processor's folder says nothing
+    if not target.is_for(machine):
+        return _NOTHING
     listed = target.listed(name)
     if listed is not None:
         return listed
@@ -492,17 +464,11 @@ def presence(target: TargetList, name: str, machine: Machine = Machine.AMD64) ->
     return _NOTHING
 
 
-def _same_files(listed: Machine, wanted: Machine) -> bool:
-    return listed is wanted or {listed, wanted} == {Machine.ARM64, Machine.ARM64EC}
-
-
-def missing_exports(
-    target: TargetList, name: str, symbols: Iterable[Symbol], machine: Machine = Machine.AMD64
-) -> dict[Symbol, Fact]:
+def missing_exports(target: TargetList, name: str, symbols: Iterable[Symbol], machine: Machine) -> dict[Symbol, Fact]:
     """Return the imported functions that a target's DLL does not have for certain, each with how that is known."""
     key = dll_key(name)
     found: dict[Symbol, Fact] = {}
-    known = target.exports.get(key) if target.machine is None or _same_files(target.machine, machine) else None
+    known = target.exports.get(key) if target.is_for(machine) else None
     for symbol in symbols:
         named = target.absent_exports.get((key, symbol)) if isinstance(symbol, str) else None
         if named is not None:
@@ -511,18 +477,16 @@ def missing_exports(
             if not known.offers(symbol):
                 found[symbol] = Fact(State.ABSENT, target.source, target.date)
         elif target.build and isinstance(symbol, str):
-            since = documented_since(key, symbol)
-            if since is not None and since.build > target.build:
-                found[symbol] = Fact(State.ABSENT, f"{since.source}: since build {since.build}", since.date)
+            build, fact = functions_since().get((key, symbol), (0, _NOTHING))
+            if build > target.build:
+                found[symbol] = fact
     return found
 
 
-def unknown_exports(
-    target: TargetList, name: str, symbols: Iterable[Symbol], machine: Machine = Machine.AMD64
-) -> tuple[Symbol, ...]:
+def unknown_exports(target: TargetList, name: str, symbols: Iterable[Symbol], machine: Machine) -> tuple[Symbol, ...]:
     """Return the imported functions about which nothing is known, for a DLL of which a part is listed."""
     key = dll_key(name)
-    known = target.some_exports.get(key) if target.machine is None or _same_files(target.machine, machine) else None
+    known = target.some_exports.get(key) if target.is_for(machine) else None
     if known is None:
         return ()
     return tuple(

@@ -40,29 +40,21 @@ class WinError:
 
 
 @frozen
-class ErrorSentence:
-    """A message of Windows in one display language."""
-
-    code: int
-    language: str
-    text: str
-    source: str
-
-
-@frozen
 class WinErrorTable:
     """The content of ``winerrors.toml``."""
 
     errors: dict[int, WinError]
-    sentences: tuple[ErrorSentence, ...]
+    sentences: tuple[tuple[int, str, str], ...]
+    """Code, language and text of every message in the display languages of Windows, English first."""
 
 
 @table("winerrors.toml")
 def winerror_table(check: Checker) -> WinErrorTable:
     """Return everything that is known about error codes."""
     rows = check.values("error", WinError)
-    english = tuple(ErrorSentence(error.code, "en", error.text, error.source) for error in rows)
-    return WinErrorTable({error.code: error for error in rows}, english + check.values("sentence", ErrorSentence))
+    sentences = [(error.code, "en", error.text) for error in rows]
+    sentences += check.columns("sentence", "code", "language", "text")
+    return WinErrorTable({error.code: error for error in rows}, tuple(sentences))
 
 
 def squeeze(text: str) -> str:
@@ -81,15 +73,10 @@ def message_text(code: int) -> str:
     return error.text if error else f"Windows error {code}."
 
 
-def sentences() -> tuple[tuple[int, str, str], ...]:
-    """Return code, language and text of every message that is known, English first."""
-    return tuple((sentence.code, sentence.language, sentence.text) for sentence in winerror_table().sentences)
-
-
 @functools.cache
 def _by_sentence() -> tuple[tuple[str, int, str, bool], ...]:
     """Return every known message, squeezed, with its code, its language and whether it is ambiguous, longest first."""
-    rows = {(squeeze(text), code, language, is_ambiguous(code)) for code, language, text in sentences()}
+    rows = {(squeeze(text), code, language, is_ambiguous(code)) for code, language, text in winerror_table().sentences}
     return tuple(sorted((row for row in rows if row[0]), key=lambda row: (-len(row[0]), row)))
 
 
@@ -124,7 +111,6 @@ class Deviation:
     what: str
     wine: str
     """What Wine does."""
-    source: str
     log: re.Pattern[str] | None = None
     """The line of Wine's log that shows it; None where no line does."""
     windows: int | None = None

@@ -20,11 +20,8 @@ from wheelfix.base.parsing import close_words
 from wheelfix.base.values import field, frozen, replace
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.knowledge.cards import (
-    architecture,
     capability_of_arch,
-    card_table,
     close_names,
-    is_known_arch,
     known_archs,
     named_cards,
     namesakes_of,
@@ -313,12 +310,11 @@ def _architecture(text: str, word: str) -> str:
     other = other_arch(word)
     capability = capability_of_arch(word)
     name = other or ("sm_{}{}".format(*capability) if capability else "")
-    if not name or (is_known_arch(other) if other else architecture(capability or (0, 0))):
+    if not name or name in known_archs():
         return name
     if named_cards(word):  # 580 has the form of an architecture
         return ""
-    known = known_archs() if other else [found.name for found in card_table().architectures.values()]
-    close = close_words(name, known, 5)
+    close = close_words(name, sorted(known_archs()), 5)
     hint = f"did you mean {' or '.join(close)}?" if close else "give the name of the card instead"
     raise UsageError(f"--gpu {text}", because=f"no table knows the architecture {name}", hint=hint)
 

@@ -293,7 +293,6 @@ def test_the_environment_is_read_from_a_path(path, prefix):
     [
         ('cause = "gone"', "unknown cause 'gone'"),
         ('cause = "b"', "nothing leads to 'a'"),
-        ('cause = "a"\nfile = "("', "pattern"),
     ],
 )
 def test_a_table_that_contradicts_itself_is_refused(change, fault):

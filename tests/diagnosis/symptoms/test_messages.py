@@ -272,7 +272,7 @@ def test_neighbours_are_left_alone(text):
 def test_a_message_without_words_is_refused():
     row = '[[message]]\nid="x"\nsummary="s"\nknown="k"\nfix="f"\nwhy="w"\nsource="s"\n'
     with pytest.raises(TableFault, match="no words"):
-        parse_messages("t", row)
+        parse_messages("t.toml", row)
 
 
 FRAME = '  File "C:\\lab\\Lib\\site-packages\\x\\__init__.py", line 1, in <module>\n'
@@ -321,9 +321,9 @@ def test_a_library_that_is_asked_for_by_name_comes_with_its_own_remedy_first():
 
 
 def test_a_table_with_faults_is_refused():
-    row = '[[library]]\nname="a.dll"\nfile="("\nfix="f"\nwhy="w"\nany=["UPPER"]\nsource="s"\n'
-    with pytest.raises(TableFault, match=r"not in lower case(?s:.)*pattern|pattern(?s:.)*not in lower case"):
-        parse_libraries("t", row)
+    row = '[[library]]\nname="a.dll"\nfile="a"\nfix="f"\nwhy="w"\nany=["UPPER"]\nsource="s"\n'
+    with pytest.raises(TableFault, match=r"not in lower case"):
+        parse_libraries("t.toml", row)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from wheelfix.diagnosis.symptoms.recognise import (
     read_sentence,
     repair_encoding,
 )
-from wheelfix.knowledge.winerrors import sentences, winerror_table
+from wheelfix.knowledge.winerrors import winerror_table
 
 BLOCK = """\
 PyTorch version: 2.4.0+cu121
@@ -140,7 +140,7 @@ CODE_PAGES = {
     "zh-CN": "cp936",
     "zh-TW": "cp950",
 }
-LOCAL = [(code, language, text) for code, language, text in sentences() if code <= 0xFFFF]
+LOCAL = [(code, language, text) for code, language, text in winerror_table().sentences if code <= 0xFFFF]
 
 
 @pytest.mark.parametrize(("code", "language", "text"), LOCAL, ids=[f"{code}-{name}" for code, name, _ in LOCAL])

@@ -141,13 +141,13 @@ class CauseTable:
 
 def parse_causes(table: str, text: str) -> CauseTable:
     """Turn the table's text into values; names that lead nowhere, and causes that nothing leads to, are refused."""
-    tree = parse_toml(table, text)
-    check = Checker(table, tree)
+    check = Checker(table, text)
+    tree = check.tree
     # Rules and remedies are our own conclusions: the cause carries the source for both.
     steps = [Remedy(**row | {"needs": tuple(row.get("needs", ()))}) for row in tree["remedy"]]
     remedies = {step.id: step for step in steps}
     needs = {need.id: need for need in check.values("need", Need, sourced=False)}
-    rows = check.rows(tree, "cause", ("id", "summary", "known", "confidence", "remedies"))
+    rows = check.rows("cause", ("id", "summary", "known", "confidence", "remedies"))
     check.unique("cause", (row["id"] for row in rows))
     check.unique("remedy", (step.id for step in steps))
     for step in steps:
@@ -157,7 +157,7 @@ def parse_causes(table: str, text: str) -> CauseTable:
         check.faults += [f"{row['id']}: no remedy {name!r}" for name in row["remedies"] if name not in remedies]
         own = tuple(remedies[name] for name in row["remedies"] if name in remedies)
         causes[row["id"]] = Cause(row["id"], row["summary"], row["known"], (), Confidence(row["confidence"]), own)
-    rules = tuple(_rule(row, check, tree.get("pattern", {})) for row in tree["rule"])
+    rules = tuple(_rule(row, tree.get("pattern", {})) for row in tree["rule"])
     known = {*causes, *(message.id for message in messages())}
     check.faults += [f"a rule leads to the unknown cause {rule.cause!r}" for rule in rules if rule.cause not in known]
     check.faults += [f"nothing leads to {name!r}" for name in sorted(set(causes) - {rule.cause for rule in rules})]
@@ -165,7 +165,7 @@ def parse_causes(table: str, text: str) -> CauseTable:
     return CauseTable(rules, causes, needs)
 
 
-def _rule(row: Mapping[str, Any], check: Checker, named: Mapping[str, str]) -> CauseRule:
+def _rule(row: Mapping[str, Any], named: Mapping[str, str]) -> CauseRule:
     texts = {name: row[name] for name in _SUBJECTS if name in row}
     for word, pattern in named.items():
         texts = {name: text.replace(f"{{{word}}}", pattern) for name, text in texts.items()}
@@ -173,7 +173,7 @@ def _rule(row: Mapping[str, Any], check: Checker, named: Mapping[str, str]) -> C
     return CauseRule(
         row["cause"],
         **lists,
-        patterns={name: check.pattern(text) for name, text in texts.items()},
+        patterns={name: re.compile(text) for name, text in texts.items()},
         conditions=tuple(name for name in _CONDITIONS if row.get(name)),
         via=row.get("via", ""),
         runtime=row.get("runtime", ""),
@@ -338,7 +338,7 @@ class EndingFamily:
 
 def parse_endings(table: str, text: str) -> tuple[EndingFamily, ...]:
     """Turn the table's text into values; every fault is reported at once."""
-    check = Checker(table, parse_toml(table, text))
+    check = Checker(table, text)
     found = check.values("ending", EndingFamily)
     check.finish()
     return found

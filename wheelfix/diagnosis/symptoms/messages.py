@@ -26,7 +26,7 @@ from wheelfix.knowledge.providers import (
     who_ships,
 )
 from wheelfix.knowledge.system import classify
-from wheelfix.knowledge.tables import Checker, parse_toml
+from wheelfix.knowledge.tables import Checker
 from wheelfix.knowledge.winerrors import winerror
 from wheelfix.model import canonical
 from wheelfix.rules.wording import quoted
@@ -165,7 +165,7 @@ class Pair:
 
 def parse_messages(table: str, text: str) -> tuple[tuple[Message, ...], tuple[Wording, ...]]:
     """Turn the table's text into values; a message without words, or with one not in lower case, is refused."""
-    check = Checker(table, parse_toml(table, text))
+    check = Checker(table, text)
     found = check.values("message", Message)
     check.unique("message", (row.id for row in found))
     worded = check.values("wording", Wording) if "wording" in check.tree else ()
@@ -177,7 +177,7 @@ def parse_messages(table: str, text: str) -> tuple[tuple[Message, ...], tuple[Wo
 
 def parse_libraries(table: str, text: str) -> tuple[tuple[NamedLibrary, ...], tuple[Pair, ...]]:
     """Turn the table's text into values; every fault is reported at once."""
-    check = Checker(table, parse_toml(table, text))
+    check = Checker(table, text)
     found = check.values("library", NamedLibrary)
     check.unique("library", (f"{row.name}, {row.about}" for row in found))
     belonging = check.values("pair", Pair)

@@ -24,7 +24,7 @@ from wheelfix.diagnosis.symptoms.model import (
 )
 from wheelfix.diagnosis.symptoms.stream import RowIndex, WordIndex, alike, join_wrapped
 from wheelfix.knowledge.tables import Checker, parse_toml
-from wheelfix.knowledge.winerrors import code_of_sentence, is_ambiguous, sentences, squeeze
+from wheelfix.knowledge.winerrors import code_of_sentence, is_ambiguous, squeeze, winerror_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -186,7 +186,7 @@ def parse_forms(table: str, text: str) -> tuple[Form, ...]:
 @lru_cache(maxsize=2)
 def _fact_rows(key: str) -> tuple[Fact, ...]:
     """Return the same table's rows about machines and programs."""
-    check = Checker(FORMS, parse_toml(FORMS, table_text(FORMS)))
+    check = Checker(FORMS, table_text(FORMS))
     found = check.values(key, Fact)
     check.finish()
     return found
@@ -245,9 +245,9 @@ def _compile_phrase(kind: str, code: int, text: str, language: str) -> Form:
 
 def parse_phrases(table: str, text: str) -> tuple[Form, ...]:
     """Return the forms of sentences; an unknown placeholder or a sentence without any refuses the table."""
-    checker = Checker(table)
+    checker = Checker(table, text)
     forms = []
-    for row in checker.rows(parse_toml(table, text), "phrase", ("kind", "code", "texts")):
+    for row in checker.rows("phrase", ("kind", "code", "texts")):
         for language, sentence in ((name, text) for name, texts in row["texts"].items() for text in texts):
             holes = set(_FORM_HOLE.findall(sentence))
             if not holes or holes - set(_HOLES):
@@ -295,7 +295,7 @@ def sentence_triggers() -> tuple[str, ...]:
 
     It is one that has no other wording, so that it is found where the sentence is broken in two as well.
     """
-    telling = {_telling_part(text.lower()) for code, _, text in sentences() if not is_ambiguous(code)}
+    telling = {_telling_part(text.lower()) for code, _, text in winerror_table().sentences if not is_ambiguous(code)}
     return tuple(sorted(telling - {""}))
 
 
@@ -327,7 +327,7 @@ def nearest_sentence(text: str) -> Sentence | None:
         return None
     matcher = SequenceMatcher(None, b=squeezed)
     best = (_ALIKE, 0, "")
-    for code, language, sentence in sentences():
+    for code, language, sentence in winerror_table().sentences:
         matcher.set_seq1(squeeze(sentence))
         if matcher.real_quick_ratio() > best[0] and matcher.quick_ratio() > best[0]:
             best = max(best, (matcher.ratio(), code, language))
