@@ -75,10 +75,6 @@ def test_visual_studios_llvm_openmp_may_not_be_passed_on():
     assert "debug_nonredist" in member.family.note
 
 
-def test_no_vendor_family_may_be_renamed():
-    assert [family.id for family in families() if family.rename] == []
-
-
 def test_openmp_runtimes_are_counted_without_stubs():
     names = ["libiomp5md.dll", "libiompstubs5md.dll", "VCOMP140.DLL", "libomp.dll", "omptarget.dll", "libgomp-1.dll"]
     assert [name for name in names if is_openmp(name)] == [

@@ -24,7 +24,6 @@ from wheelfix.knowledge import (
     providers,
     system,
     tables,
-    targets,
     winerrors,
 )
 from wheelfix.knowledge.tables import Checker, NamePattern, Table, TableFault, parse_toml, read_text
@@ -320,11 +319,6 @@ def test_functions_of_windows():
     rows = [line.split() for line in lines("windows_since.txt")]
     assert all(len(row) > 2 and row[1].isdigit() for row in rows)
     distinct((row[0], function) for row in rows for function in row[2:])
-
-
-@pytest.mark.parametrize("name", targets.NAMES)
-def test_target_lists(name):
-    assert targets.known_target(name).name == name
 
 
 def test_errors_of_windows():

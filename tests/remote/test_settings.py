@@ -18,12 +18,12 @@ from wheelfix.remote.addresses import is_remote, is_safe
 from wheelfix.remote.settings import PYPI, Credentials, IndexSettings, Setting, index_settings
 from wheelfix.remote.transport import trusted_prefixes
 
-NOT_WINDOWS = pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
-
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """An environment in which nothing is configured, with a home of its own."""
+    if sys.platform == "win32":
+        pytest.skip("the folders of configuration are others there")
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "prefix"))
     config = tmp_path / ".config"
     for folder in ("pip", "uv"):
@@ -51,12 +51,10 @@ def _no_global_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(settings, "_text", lambda path: original(path) if tmp_path in path.parents else None)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 def test_pypi_unless_something_is_configured(home):
     assert configured(home) == (PYPI, ())
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 def test_pips_file(home, tmp_path):
     file = tmp_path / ".config/pip/pip.conf"
     extra = "extra-index-url =\n  https://b.example/x\n  https://c.example/y\n"
@@ -66,7 +64,6 @@ def test_pips_file(home, tmp_path):
     assert settings.connection.certificates == Setting("/ca.pem", str(file))
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 def test_variables_come_before_files_and_options_before_variables(home, tmp_path):
     (tmp_path / ".config/pip/pip.conf").write_text("[global]\nindex-url = https://file.example\n")
     environ = {**home, "PIP_INDEX_URL": "https://variable.example/"}
@@ -75,14 +72,12 @@ def test_variables_come_before_files_and_options_before_variables(home, tmp_path
     assert configured(environ, extra_index_urls=("https://x.example/",))[1] == ("https://x.example",)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 def test_no_index_leaves_only_links(home):
     settings = settings_in({**home, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "/wheels 'C:\\my wheels'"})
     assert settings.urls == ()
     assert settings.find_links == ("/wheels", "C:\\my wheels")
 
 
-@NOT_WINDOWS
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -105,7 +100,6 @@ def test_uvs_file(home, tmp_path, text, expected):
     assert configured({**home, "UV_NO_CONFIG": "1"}) == (PYPI, ())
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 def test_uvs_variables(home):
     environ = {
         **home,
@@ -116,7 +110,6 @@ def test_uvs_variables(home):
     assert configured({**home, "UV_INDEX_URL": "https://d.example"})[0] == "https://d.example"
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 def test_files_of_the_project_do_not_count(home, tmp_path, monkeypatch):
     project = tmp_path / "checkout"
     project.mkdir()
@@ -126,7 +119,6 @@ def test_files_of_the_project_do_not_count(home, tmp_path, monkeypatch):
     assert configured(home) == (PYPI, ())
 
 
-@NOT_WINDOWS
 @pytest.mark.parametrize("name", ["pip/pip.conf", "uv/uv.toml"])
 def test_a_file_that_cannot_be_read_is_named(home, tmp_path, name):
     (tmp_path / ".config" / name).write_text("[[[")
@@ -139,7 +131,6 @@ def test_a_file_that_cannot_be_read_is_named(home, tmp_path, name):
 INDEX = "https://me:s3cret@private.example/simple"
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 def test_the_account_of_an_index_is_used_for_its_server_alone():
     known = Credentials([INDEX])
     assert known.of("https://private.example/files/x.whl") == ("me", "s3cret")
@@ -148,7 +139,6 @@ def test_the_account_of_an_index_is_used_for_its_server_alone():
         assert known.of(other) is None
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 def test_the_keyring_is_asked_for_the_index_then_for_the_host(monkeypatch):
     asked = []
 
@@ -162,7 +152,6 @@ def test_the_keyring_is_asked_for_the_index_then_for_the_host(monkeypatch):
     assert asked == [("https://private.example/simple", "me"), ("private.example", "me")]
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 def test_the_keyring_program_is_asked_where_there_is_no_module(monkeypatch):
     monkeypatch.setitem(sys.modules, "keyring", None)
     monkeypatch.setattr(settings_module, "_ask_program", lambda service, user: (user, f"{user}@{service}"))
@@ -174,7 +163,6 @@ def test_the_keyring_program_is_asked_where_there_is_no_module(monkeypatch):
 # -------------------------------------------------------------------------------------------------------- addresses
 
 
-@NOT_WINDOWS
 @pytest.mark.parametrize(
     ("word", "expected"),
     [
@@ -193,7 +181,6 @@ def test_what_names_a_wheel_on_a_server(word, expected):
     assert is_remote(word) == expected
 
 
-@NOT_WINDOWS
 @pytest.mark.parametrize("url", ["ftp://me:s3cret@h.example/x", "me:s3cret@h.example/simple", "me:a@s3cret@h.example"])
 def test_an_option_that_is_not_an_index_is_shown_without_its_password(home, url):
     with pytest.raises(UsageError, match="is not the URL of an index") as caught:
@@ -202,14 +189,12 @@ def test_an_option_that_is_not_an_index_is_shown_without_its_password(home, url)
     assert "s3cret" not in redacted("failed: https://me:a@s3cret@h.example/x")
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 def test_nothing_secret_is_shown():
     assert shown_url("https://u:p@h.example:8/a/b.whl?sig=1#x") == "https://h.example:8/a/b.whl"
     text = "HTTPSConnectionPool(url=https://u:p@h.example/a?token=abc): see 'http://q@r/s#frag'"
     assert redacted(text) == "HTTPSConnectionPool(url=https://h.example/a): see 'http://r/s'"
 
 
-@NOT_WINDOWS
 @pytest.mark.parametrize("scheme", ["https", "ftp", "file", "svn+ssh", "HTTPS"])
 @pytest.mark.parametrize(
     "password", ["s3cret", "s3/cret", "a#s3cret", "a?s3cret", "a@s3cret", "s3%cret", "s3\u2100cret"]
@@ -223,7 +208,6 @@ def test_whatever_is_in_a_password_it_is_not_shown(scheme, password):
             assert "h.example/simple" in shown
 
 
-@NOT_WINDOWS
 @pytest.mark.parametrize(
     "text", ["C:\\a@b\\c.whl", "dist/a@b?.whl", "x@y", "note: a@b/c", "https://h.example/a.whl", ""]
 )
@@ -231,14 +215,12 @@ def test_what_has_no_secret_is_shown_as_it_is(text):
     assert shown_url(text) == redacted(text) == text
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 def test_a_host_that_may_be_a_password_is_not_invented():
     shown = shown_url("https://h.example/x?mail=a@b.example")
     assert shown == "https://***@b.example"
     assert shown_url(shown) == redacted(shown) == shown
 
 
-@NOT_WINDOWS
 @pytest.mark.parametrize(
     ("url", "expected"),
     [
@@ -258,7 +240,6 @@ def test_what_nobody_on_the_way_can_change(url, expected):
     assert is_safe(url, ("Trusted.example", "ported.example:81")) == expected
 
 
-@NOT_WINDOWS
 @pytest.mark.parametrize(
     ("hosts", "url", "expected"),
     [
@@ -276,7 +257,6 @@ def test_trusted_hosts(hosts, url, expected):
     assert any(url.startswith(prefix) for prefix in trusted_prefixes(hosts)) == expected
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 def test_where_connections_are_configured(home, tmp_path):
     """pip before uv before the variables of the environment; a stale SSL_CERT_FILE is ignored, as uv and OpenSSL do."""
     bundle = tmp_path / "ca.pem"
@@ -302,7 +282,6 @@ def test_where_connections_are_configured(home, tmp_path):
     assert not found.environment_proxies
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 def test_indexes_of_uv_are_asked_in_its_order(home):
     environ = {**home, "UV_DEFAULT_INDEX": "https://a.example", "UV_INDEX": "https://b.example"}
     settings = settings_in(environ)
@@ -313,7 +292,6 @@ def test_indexes_of_uv_are_asked_in_its_order(home):
     assert settings_in(pip).urls == ("https://a.example", "https://b.example")
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
 def test_the_account_of_the_index_with_the_most_common_path_is_used():
     known = Credentials(["https://me:one@h.example/a/simple", "https://me:two@h.example/b/simple"])
     assert known.of("https://h.example/b/files/x.whl") == ("me", "two")

@@ -36,11 +36,6 @@ def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPat
     return monkeypatch
 
 
-def test_the_marks_of_containers():
-    assert wine.MARKS == ("/.dockerenv", "/run/.containerenv")
-    assert Path("/proc/1/cgroup") == wine.GROUPS
-
-
 @pytest.mark.usefixtures("outside")
 def test_a_container_is_known_by_its_mark(tmp_path):
     assert not in_container()

@@ -215,6 +215,18 @@ UNDER_WINE = {
         CANNOT_TELL,
     ),
     "Wine has a DLL of Windows not": (WORKS, failed(missing=(("mfplat.dll", "_m.pyd"),)), CANNOT_TELL),
+    "PyOgg goes on without a codec whose DLL Wine binds to a stub": (
+        Expected(ImportAnswer.WORKS, caught=frozenset({127})), Observed("imported", deviations=("missing-symbol",)),
+        AGREES,
+    ),
+    "opencc raises an error of its own, which cannot be seen": (
+        Expected(ImportAnswer.FAILS, "ImportError", message="ImportError: no module in the runfiles"),
+        Observed("imported", deviations=("missing-symbol",)),
+        CANNOT_TELL,
+    ),
+    "snowflake's DLL of the C++ runtime, before the predicted fault": (
+        MISSING, failed(missing=(("MSVCP140_CODECVT_IDS.dll", "_m.pyd"),)), CANNOT_TELL,
+    ),
     "an API set": (WORKS, failed(missing=(("api-ms-win-core-path-l1-1-0.dll", "_m.pyd"),)), CANNOT_TELL),
     "a function that Wine does not have": (
         WORKS, raised("OSError", "[WinError -1] …", 0, deviations=("unimplemented-function",)), CANNOT_TELL,
@@ -222,15 +234,15 @@ UNDER_WINE = {
 }  # fmt: skip
 
 
+def test_on_windows_a_crash_is_not_predicted():
+    seen = Observed("crashed", exit_code=0xC0000005)
+    assert compare(WORKS, seen, wine=False, machine=Machine.AMD64)[0] is NOT_PREDICTED
+
+
 @pytest.mark.parametrize("name", UNDER_WINE)
 def test_what_wine_does_otherwise(name):
     expected, observed, agreement = UNDER_WINE[name]
     assert compare(expected, observed, wine=True, machine=Machine.AMD64)[0] is agreement
-
-
-def test_on_windows_a_crash_is_not_predicted():
-    seen = Observed("crashed", exit_code=0xC0000005)
-    assert compare(WORKS, seen, wine=False, machine=Machine.AMD64)[0] is NOT_PREDICTED
 
 
 def test_mapping_comes_before_binding():
@@ -241,26 +253,3 @@ def test_every_reason_names_its_row():
     _, why = compare(WORKS, Observed("crashed"), wine=True, machine=Machine.AMD64)
     assert why.startswith("Wine cannot tell (crash)")
     assert {row.id for row in deviations()} >= {"builtin-dll", "absent-system-dll", "unimplemented-function", "crash"}
-
-
-def test_a_load_that_windows_refuses_and_the_package_catches_is_no_difference():
-    """PyOgg goes on without a codec whose DLL has other exports; Wine binds the missing function to a stub."""
-    seen = Observed("imported", deviations=("missing-symbol",))
-    assert windows_codes(seen) == {127}
-    caught = Expected(ImportAnswer.WORKS, caught=frozenset({127}))
-    assert compare(caught, seen, wine=True, machine=Machine.AMD64)[0] is Agreement.AGREES
-    assert compare(Expected(ImportAnswer.WORKS), seen, wine=True, machine=Machine.AMD64)[0] is Agreement.DIFFERS
-
-
-def test_the_error_of_a_package_that_catches_what_wine_passes_over_cannot_be_seen():
-    """opencc raises an error of its own when its module does not load."""
-    seen = Observed("imported", deviations=("missing-symbol",))
-    own = Expected(ImportAnswer.FAILS, "ImportError", message="ImportError: no module in the runfiles")
-    assert compare(own, seen, wine=True, machine=Machine.AMD64)[0] is Agreement.CANNOT_TELL
-
-
-def test_a_dll_of_windows_that_wine_has_not_hides_every_prediction():
-    """snowflake: bcryptprimitives.dll is not in Debian's Wine, and another module fails there first."""
-    for name in ("bcryptprimitives.dll", "MSVCP140_CODECVT_IDS.dll"):
-        seen = failed(missing=((name, "_m.pyd"),))
-        assert compare(MISSING, seen, wine=True, machine=Machine.AMD64)[0] is Agreement.CANNOT_TELL

@@ -26,8 +26,6 @@ class Family:
     pattern: NamePattern
     together: tuple[str, ...] = ()
     """Globs, with ``{version}`` to be filled in, of files that must not be mixed from several folders."""
-    rename: bool = False
-    """Whether the file may get another name."""
     redistribute: bool = True
     """Whether a wheel may carry it."""
     note: str = ""

@@ -147,7 +147,7 @@ def _ties(view: FileView, candidates: list[Chosen]) -> dict[str, str]:
         name = base_name(entry.path)
         key, member = dll_key(name), family_of(name)
         others = [path for path in importers.get(key, ()) if not path.lower().endswith((".pyd", ".dll"))]
-        if member is not None and not member.family.rename:
+        if member is not None:
             return f"{member.family.title} loads its parts by name"
         if code.mentions(name):
             return "the package's Python code names it"

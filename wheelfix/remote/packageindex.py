@@ -267,11 +267,11 @@ class PackageIndex:
         if name not in self._pages:
             found: dict[str, IndexFile] = {}
             for place in self._settings.find_links:
-                for file in self._links(place):
+                for file in self._files_at(place):
                     if canonicalize_name(file.name.split("-")[0]) == name:
                         found.setdefault(file.name, file)
             for url in self._settings.urls:
-                files = self._project(f"{url}/{name}/")
+                files = self._files_at(f"{url}/{name}/", "index.html")
                 for file in files:
                     found.setdefault(file.name, file)
                 if files and self._settings.first_index:
@@ -295,17 +295,13 @@ class PackageIndex:
             )
         return page.data.decode("utf-8", "replace")
 
-    def _project(self, url: str) -> list[IndexFile]:
-        if url.lower().startswith("file:"):
-            page = local_path(url) / "index.html"
-            return _read_local(page) if page.is_file() else _folder_files(page.parent)
-        return self._remote_files(url)
-
-    def _links(self, place: str) -> list[IndexFile]:
-        """Return the files of an entry of ``find-links``: a folder, or a page."""
-        if place.lower().startswith(("http://", "https://")):
+    def _files_at(self, place: str, page: str = "") -> list[IndexFile]:
+        """Return the files of a page, of a folder of this disk, or of a ``page`` in that folder if there is one."""
+        if is_url(place):
             return self._remote_files(place)
         path = local_path(place) if place.lower().startswith("file:") else Path(place).expanduser()
+        if page and (path / page).is_file():
+            path /= page
         return _read_local(path) if path.is_file() else _folder_files(path)
 
     def _remote_files(self, url: str) -> list[IndexFile]:

@@ -350,7 +350,6 @@ class Expectations:
     """The predictions for one wheel, by module."""
 
     def __init__(self, examination: Examination) -> None:
-        self.examination = examination
         self.report = examination.report
         self.subject = examination.subject
         self._view = self.subject.view
@@ -364,9 +363,9 @@ class Expectations:
             (item for item in self.report.findings if item.severity is Severity.UNSURE or found_by(item, *UNSURE)), None
         )
 
-    def _is_stub(self, path: str) -> bool:
-        """Whether a file with the name of an extension module is not one."""
-        return path.endswith(".pyd") and path in self._view and not has_entry(self._view, path)
+    def _fails(self, path: str) -> bool:
+        """Whether an extension module cannot be loaded, or is not one although it has the name of one."""
+        return path in self._failing or (path in self._view and not has_entry(self._view, path))
 
     def of(self, module: str) -> Expected:
         """Return what is expected of ``import module`` in a fresh process."""
@@ -402,12 +401,8 @@ class Expectations:
     def _may_load_more(self, end: ImportEnd) -> str:
         """A module that fails and is named by one that was loaded: what compiled code imports is not read."""
         loaded = [path for path in end.ran if path.endswith(".pyd")]
-        own = (
-            [path for path in extension_modules(self._view, self.subject.profile) if path not in end.ran]
-            if loaded
-            else []
-        )
-        failing = [path for path in own if path in self._failing or self._is_stub(path)]
+        own = extension_modules(self._view, self.subject.profile) if loaded else ()
+        failing = [path for path in own if path not in end.ran and self._fails(path)]
         names = {path: base_name(path).split(".")[0].encode() for path in failing}
         names = {path: name for path, name in names.items() if len(name) >= SHORTEST_NAME}
         for path in loaded if names else ():
