@@ -93,15 +93,6 @@ def test_a_bundle_is_used(root, certificates, home, tmp_path, monkeypatch, capfd
         assert scanned(url, tmp_path, capfd)[0] == 0
 
 
-def test_a_bundle_with_another_authority_is_named(root, certificates, tmp_path, monkeypatch, capfd):
-    other = make_certificates(tmp_path / "other").authority
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(other))
-    with nginx(root, certificates=certificates) as url:
-        code, said = scanned(url, tmp_path, capfd)
-    assert code == 4
-    assert f"{other} (REQUESTS_CA_BUNDLE)" in said
-
-
 @pytest.mark.parametrize(("text", "reason"), [(None, "there is no such file"), ("hello", "it is not a PEM file")])
 def test_a_bundle_that_cannot_be_used(tmp_path, monkeypatch, capfd, text, reason):
     if text is not None:
@@ -144,15 +135,6 @@ def test_trust_does_not_follow_a_redirect_to_another_host(root, certificates, tm
         code, said = scanned(url, tmp_path, capfd)
     assert code == 4
     assert "cannot be trusted" in said
-
-
-def test_a_redirect_from_https_to_http_is_not_followed(root, certificates, tmp_path, monkeypatch, capfd):
-    monkeypatch.setenv("SSL_CERT_FILE", str(certificates.authority))
-    moved = "location /files/ { return 302 http://127.0.0.1:1/moved$request_uri; }"
-    with nginx(root, certificates=certificates, server=moved) as url:
-        code, said = scanned(url, tmp_path, capfd)
-    assert code == 4
-    assert "is not fetched because: the server redirects from https to http" in said
 
 
 @pytest.mark.parametrize("variable", ["PIP_CLIENT_CERT", "SSL_CLIENT_CERT"])

@@ -6,7 +6,7 @@ import email.utils
 import hashlib
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from pathlib import Path
 
 import pytest
@@ -146,100 +146,55 @@ def later(change: Callable[[Reply], object]) -> Callable[[Request, Reply], Reply
     return fault
 
 
-def shifted(reply: Reply) -> None:
-    reply.headers["Content-Range"] = reply.headers["Content-Range"].replace("bytes ", "bytes 1")
+def having(headers: dict[str, str | None] | None = None, **attributes: object) -> Callable[[Reply], None]:
+    """Return a change of an answer: other attributes and headers, None for those that it does not have."""
 
+    def change(reply: Reply) -> None:
+        vars(reply).update(attributes)
+        changed = {**reply.headers, **(headers or {})}
+        reply.headers = {name: text for name, text in changed.items() if text is not None}
 
-def another_size(reply: Reply) -> None:
-    reply.headers["Content-Range"] = reply.headers["Content-Range"].rpartition("/")[0] + "/900000"
-
-
-def other_part(reply: Reply) -> None:
-    """The wrong bytes, honestly labelled."""
-    reply.headers["Content-Range"] = f"bytes 7-{6 + len(reply.body)}/{len(DATA)}"
-
-
-def multipart(reply: Reply) -> None:
-    del reply.headers["Content-Range"]
-    reply.headers["Content-Type"] = "multipart/byteranges; boundary=x"
-
-
-def compressed(reply: Reply) -> None:
-    reply.headers["Content-Encoding"] = "gzip"
-
-
-def other_tag(reply: Reply) -> None:
-    reply.headers["ETag"] = '"another"'
-
-
-def whole(reply: Reply) -> None:
-    reply.status, reply.body = 200, DATA
-    del reply.headers["Content-Range"]
-
-
-def newer_whole(reply: Reply) -> None:
-    whole(reply)
-    reply.headers["ETag"] = '"newer"'
+    return change
 
 
 def too_long(reply: Reply) -> None:
     reply.body += b"and more"
 
 
-def gone(reply: Reply) -> None:
-    reply.status = 404
+def cut(after: int, answers: Container[int] = range(1000)) -> Callable[[Request, Reply], Reply | None]:
+    """Return a fault of some answers: the connection ends after so many bytes."""
 
+    def fault(request: Request, reply: Reply) -> Reply | None:
+        if request.number in answers:
+            reply.cut_after = after
+        return None
 
-def forbidden(reply: Reply) -> None:
-    reply.status = 403
-
-
-def wants_patience(reply: Reply) -> None:
-    reply.status = 429
-    reply.headers["Retry-After"] = "86400"
-
-
-def always_busy(reply: Reply) -> None:
-    reply.status = 503
-
-
-def dripping(reply: Reply) -> None:
-    reply.pause = 0.05
-
-
-def slow_headers(reply: Reply) -> None:
-    reply.header_pause = 0.05
-
-
-def always_cut(reply: Reply) -> None:
-    reply.cut_after = 0
-
-
-def endless(reply: Reply) -> None:
-    reply.endless = True
-    reply.headers.pop("Content-Length", None)
+    return fault
 
 
 @pytest.mark.parametrize(
     ("fault", "says"),
     [
-        (shifted, "cannot be read in parts: asked for the bytes 1000 to"),
-        (another_size, "changed while it was read"),
-        (other_part, "the server answers with bytes 7-"),
-        (multipart, "the server answers with no valid range"),
-        (compressed, "compresses its answers although"),
-        (other_tag, "changed while it was read"),
-        (whole, "stopped giving parts"),
-        (newer_whole, "changed while it was read"),
+        (having({"Content-Range": "bytes 11000-50999/700000"}), "in parts: asked for the bytes 1000 to"),
+        (having({"Content-Range": "bytes 1000-50999/900000"}), "changed while it was read"),
+        (having({"Content-Range": "bytes 7-50006/700000"}), "the server answers with bytes 7-"),
+        (
+            having({"Content-Range": None, "Content-Type": "multipart/byteranges; boundary=x"}),
+            "the server answers with no valid range",
+        ),
+        (having({"Content-Encoding": "gzip"}), "compresses its answers although"),
+        (having({"ETag": '"another"'}), "changed while it was read"),
+        (having({"Content-Range": None}, status=200, body=DATA), "stopped giving parts"),
+        (having({"Content-Range": None, "ETag": '"newer"'}, status=200, body=DATA), "changed while it was read"),
         (too_long, "more than the"),
-        (gone, "does not exist"),
-        (forbidden, "the server answers 403"),
-        (wants_patience, "and asks to wait"),
-        (always_busy, "the server answers 503"),
-        (dripping, "too slow"),
-        (slow_headers, "too slow"),
-        (always_cut, "cut"),
-        (endless, "more than the"),
+        (having(status=404), "does not exist"),
+        (having(status=403), "the server answers 403"),
+        (having({"Retry-After": "86400"}, status=429), "and asks to wait"),
+        (having(status=503), "the server answers 503"),
+        (having(pause=0.05), "too slow"),
+        (having(header_pause=0.05), "too slow"),
+        (having(cut_after=0), "cut"),
+        (having({"Content-Length": None}, endless=True), "more than the"),
     ],
 )
 def test_a_fault_is_an_error_and_never_bytes(server, tmp_path, fault, says):
@@ -286,13 +241,7 @@ def test_a_busy_server_is_asked_again(server, tmp_path):
 
 def test_a_cut_connection_is_resumed_where_it_broke(server, tmp_path):
     source = Opened(server, tmp_path).source
-
-    def cut(request: Request, reply: Reply) -> Reply | None:
-        if 1 <= request.number <= 4:
-            reply.cut_after = 30_000
-        return None
-
-    server.fault = cut
+    server.fault = cut(30_000, range(1, 5))
     assert source.read_at(0, 200_000) == DATA[:200_000]
     assert source.fetched < 400_000
 
@@ -312,14 +261,7 @@ def test_a_server_without_ranges_is_asked_for_the_whole_once(server, tmp_path):
 @pytest.mark.parametrize("resumes", [True, False])
 def test_a_server_that_always_cuts_ends(server, tmp_path, resumes):
     """A few bytes each time, or the beginning again and again: neither goes on for ever, and nothing is left."""
-
-    def cut(request: Request, reply: Reply) -> Reply | None:
-        if resumes:
-            reply.cut_after = 10
-            return None
-        return Reply(200, {}, DATA, cut_after=100_000)
-
-    server.fault = cut
+    server.fault = cut(10) if resumes else lambda request, reply: Reply(200, {}, DATA, cut_after=100_000)
     with pytest.raises(NetworkFailure, match="cut"):
         Opened(server, tmp_path, sha256=HASH).wheel.whole()
     assert len(server.asked) < 20
@@ -328,12 +270,7 @@ def test_a_server_that_always_cuts_ends(server, tmp_path, resumes):
 
 def test_parts_that_come_byte_by_byte_end(server, tmp_path):
     source = Opened(server, tmp_path).source
-
-    def cut(request: Request, reply: Reply) -> Reply | None:
-        reply.cut_after = 10
-        return None
-
-    server.fault = cut
+    server.fault = cut(10)
     with pytest.raises(NetworkFailure, match="cut"):
         source.read_at(0, 100_000)
     assert len(server.asked) < 20
@@ -366,12 +303,7 @@ def test_retry_after_as_a_date(server, tmp_path, seconds):
 
 
 def test_a_download_is_resumed(server, tmp_path):
-    def cut(request: Request, reply: Reply) -> Reply | None:
-        if request.number < 3:
-            reply.cut_after = 150_000
-        return None
-
-    server.fault = cut
+    server.fault = cut(150_000, range(3))
     path = Opened(server, tmp_path, sha256=HASH).wheel.whole()
     assert path.read_bytes() == DATA
     assert server.sent[0] == ""

@@ -537,14 +537,12 @@ def observed_from(answer: dict[str, Any], done: Finished, target: Interpreter, s
 def loaded_by(log: Iterable[str]) -> list[str]:
     """Return the files that are in the process after what Wine's log shows, in the order of loading."""
     found: dict[str, None] = {}
-    for line in log:
-        match = _LOADED.search(line)
-        if match is not None:
-            path = match["path"].replace("\\\\", "\\")
-            if match["word"] == "Loaded":
-                found[path] = None
-            else:
-                found.pop(path, None)
+    for match in filter(None, map(_LOADED.search, log)):
+        path = match["path"].replace("\\\\", "\\")
+        if match["word"] == "Loaded":
+            found[path] = None
+        else:
+            found.pop(path, None)
     return list(found)
 
 
@@ -558,12 +556,8 @@ def _about_files(log: Iterable[str], own: set[str]) -> Iterable[str]:
 
 def _missing(log: Iterable[str]) -> Iterable[tuple[str, str]]:
     """Give each DLL that a log reports as not found, with the file that asked for it."""
-    found: dict[tuple[str, str], None] = {}
-    for line in log:
-        match = NOT_FOUND.search(line)
-        if match is not None:
-            found[match["dll"], last_part(match["by"].replace("\\\\", "\\"))] = None
-    return list(found)
+    matches = filter(None, map(NOT_FOUND.search, log))
+    return dict.fromkeys((match["dll"], last_part(match["by"].replace("\\\\", "\\"))) for match in matches)
 
 
 def _error(error: dict[str, Any], target: Interpreter) -> RaisedError:
@@ -626,13 +620,10 @@ def compare(expected: Expected, observed: Observed, *, wine: bool, machine: Mach
 def _compare_failures(expected: Expected, observed: Observed, codes: set[int]) -> tuple[Agreement, str]:
     if not observed.errors and not expected.code:  # the package would catch what Wine passes over
         return Agreement.CANNOT_TELL, f"Wine loads what Windows refuses with {_codes(codes)}"
-    if not observed.errors:  # Wine only logs what makes Windows refuse the load
-        same = expected.code in codes
-        return (Agreement.AGREES if same else Agreement.DIFFERS), (
-            "Wine loads it and logs the fault for which Windows refuses it"
-            if same
-            else f"predicted {expected.code}, Windows would give {_codes(codes)}"
-        )
+    if not observed.errors and expected.code in codes:  # Wine only logs what makes Windows refuse the load
+        return Agreement.AGREES, "Wine loads it and logs the fault for which Windows refuses it"
+    if not observed.errors:
+        return Agreement.DIFFERS, f"predicted {expected.code}, Windows would give {_codes(codes)}"
     if expected.code and expected.code not in codes:
         return Agreement.DIFFERS, f"predicted {expected.code}, it fails with {_codes(codes)}"
     matching = [error for error in observed.errors if _is_class(error, expected.error)]
@@ -681,16 +672,15 @@ def _codes(codes: set[int]) -> str:
 
 def windows_codes(observed: Observed) -> set[int]:
     """The codes that Windows gives for what Wine's log shows: it maps everything before it binds anything."""
-    rows = [deviation(name) for name in observed.deviations]
-    mapping = {row.windows for row in rows if row.phase == "map" and row.windows}
-    binding = {row.windows for row in rows if row.phase == "bind" and row.windows}
-    code = _code(observed)
-    if not observed.works and code:
-        return {one for one in mapping if one} | ({code} if code != MISSING or not mapping else set())
+    rows = [row for row in map(deviation, observed.deviations) if row.windows]
     if observed.works:
         # A load that failed under Wine too was caught by the package; what Wine passes over or binds to a stub was not.
-        mapping = {row.windows for row in rows if row.id in PASSED_OVER and row.windows}
-    return {one for one in mapping or binding if one} or {code}
+        rows = [row for row in rows if row.phase != "map" or row.id in PASSED_OVER]
+    mapping, binding = ({row.windows or 0 for row in rows if row.phase == phase} for phase in ("map", "bind"))
+    code = _code(observed)
+    if not observed.works and code:
+        return mapping | ({code} if code != MISSING or not mapping else set())
+    return mapping or binding or {code}
 
 
 def wine_cannot_tell(expected: Expected, observed: Observed, machine: Machine) -> str:
