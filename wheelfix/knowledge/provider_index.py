@@ -387,6 +387,11 @@ def known_sha256(wheel: str, member: str) -> str:
     return _by_place().get((wheel, member), "")
 
 
+def is_known_member(sha256: str) -> bool:
+    """Whether a DLL with that hash is in a wheel that was looked at."""
+    return re.fullmatch("[0-9a-f]{64}", sha256) is not None and bool(find_line(_lines(), sha256))
+
+
 _VENDORS = (
     (regex(r"nvidia-.*"), "NVIDIA Corporation"),
     (
@@ -410,7 +415,7 @@ def trusted_by(distribution: str, sha256: str, signature: Signature) -> str:
     sha256 is in our table, made from whole wheels with the right hash, or if its vendor's signature on it is valid.
     Otherwise the whole wheel is downloaded, and has to have the hash that the index gives.
     """
-    if re.fullmatch("[0-9a-f]{64}", sha256) and find_line(_lines(), sha256):
+    if is_known_member(sha256):
         return "table"
     signer = vendor_of(distribution)
     if signer and signature.status == TRUSTED and signature.trusted_signer.casefold() == signer.casefold():
