@@ -318,6 +318,19 @@ def _map(call: Call) -> PyValue:
     return Iteration(call.run.calls.call(function, list(row), {}) for row in rows)
 
 
+def _filter(call: Call) -> PyValue:
+    """``filter``, which the code of wheels that were repaired with required distributions uses."""
+    run, (function, given) = call.run, call.args
+    found = []
+    for item in run.attributes.iterate(given):
+        holds = run.truth(item if function is None else run.calls.call(function, [item], {}))
+        holds = run.choose(_filter) if holds is None else holds
+        if holds is None:
+            raise Undecided("a condition of filter is not known")
+        found += [item] if holds else []
+    return Iteration(iter(found))
+
+
 def _some(call: Call, *, every: bool) -> PyValue:
     unknown = False
     for item in call.run.attributes.iterate(call.get(0)):
@@ -435,6 +448,7 @@ BUILTINS: dict[str, LibraryFunction] = {
     "iter": lambda call: Iteration(call.run.attributes.iterate(call.get(0))),
     "next": next_of,
     "map": _map,
+    "filter": _filter,
     "any": lambda call: _some(call, every=False),
     "all": lambda call: _some(call, every=True),
     "zip": _zip,
