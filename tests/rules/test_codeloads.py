@@ -328,6 +328,63 @@ def test_a_module_that_is_looked_for_in_several_places(tmp_path, tag, expected):
     assert report.first_failure is None
 
 
+LEFT = extension(name="_o")
+OTHERS = "globals().update(zip('ab', 'cd'))\n"
+"""The package may have any name."""
+RUST = forge_dll("_fast.pyd", exports=["PyInit__fast"]) + b"\0pyo3\0src\\io\\mod.rs\0"
+BUILT_ELSEWHERE = {"pkg/__init__.py": "", "pkg/_a/__init__.py": "", "pkg/_a/patch.py": "from pkg._a import _c\n"}
+BUILT_ELSEWHERE.update({"pkg/_a/_c.pyi": "", "pkg/b.py": "def f():\n    import pkg._a.patch\n"})
+WHO_ASKS = "if 'sphinx' in sys.modules:\n    pass\nelse:\n    ctypes.CDLL(os.path.join(here, 'core.dll'))\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        pytest.param(
+            {"pkg/__init__.py": "from . import _core\n" + OTHERS}, [("WF332", Severity.ERROR, "pkg._core")], id="MeCab"
+        ),
+        pytest.param(
+            {"pkg/__init__.py": "from .base import x\n" + OTHERS, "pkg/base.py": "from . import _core\nx = 1\n"},
+            [("WF332", Severity.ERROR, "pkg._core")],
+            id="kuzu",
+        ),
+        pytest.param(
+            {"pkg/__init__.py": "from . import _core\n" + OTHERS, "pkg/in/_core.pyd": extension(name="_core")},
+            [("WF332", Severity.ERROR, "pkg._core")],
+            id="in another folder",
+        ),
+        pytest.param({"pkg/__init__.py": "from .a import b\n", "pkg/a/b/c.py": ""}, [], id="comfy-kitchen: namespaces"),
+        pytest.param(
+            {"pkg/__init__.py": "from . import _fast\nimport pkg.io\n", "pkg/io.pyi": "", "pkg/_fast.pyd": RUST},
+            [],
+            id="fastwarc: made by Rust",
+        ),
+        pytest.param(BUILT_ELSEWHERE, [("WF332", Severity.WARNING, "pkg._a._c")], id="ddtrace: private"),
+        pytest.param(
+            {**BUILT_ELSEWHERE, "pkg/b.py": "import pkg._a.patch\n"},
+            [("WF332", Severity.ERROR, "pkg._a._c")],
+            id="a public module needs it",
+        ),
+        pytest.param(
+            {"pkg/__init__.py": HERE + WHO_ASKS}, [("WF314", Severity.ERROR, "pkg/core.dll")], id="treelite: Sphinx"
+        ),
+        pytest.param(
+            {
+                "pkg/__init__.py": "",
+                "pkg/api.py": "import sys\nif sys.platform == 'linux':\n    import pkg.inotify\n",
+                "pkg/inotify.py": "from pkg import libc\n",
+                "pkg/libc.py": "import ctypes\nlibc = ctypes.CDLL(None)\n",
+            },
+            [],
+            id="watchdog: for another system",
+        ),
+    ],
+)
+def test_what_importing_the_package_really_needs(tmp_path, files, expected):
+    report = scan(build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", {"pkg/_o.pyd": LEFT, **files}), ALONE)
+    assert [item for item in found(report) if item[0].startswith("WF3")] == expected
+
+
 BACKENDS = """\
 try:
     from .c.fast import pack

@@ -104,7 +104,7 @@ class PackageHabits:
         """
         for top in sorted(filter(str.isidentifier, self.own_modules)):
             missing = MissingModules(self._view, top, [event.path for event in self._extensions])
-            if missing.named:
+            if missing.named or missing.perhaps:
                 yield from missing.needed(self.followed.of(top))
 
     def perhaps_imports(self) -> tuple[str, ...]:

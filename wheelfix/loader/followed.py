@@ -276,9 +276,15 @@ class FollowedImports:
         users = [*itertools.islice((file for file in self._importers(path) if file not in seen), MAX_IMPORTERS)]
         seen.update(users)
         uncaught = [file for file in users if not self._imports_of(file, NOT_FOUND).get(_module(path))]
+        uncaught = [file for file in uncaught if not self._goes_without(file, path)]
         if f"{SITE_PACKAGES}/{top_level(path)}/__init__.py" in uncaught:
             return False
         return bool(users) and all(self._is_done_without(file, seen) for file in uncaught)
+
+    def _goes_without(self, file: str, path: str) -> bool:
+        """Whether it is known that importing one file does not run another: watchdog has one for each system."""
+        end = self.of(_module(file))
+        return end.certain and not end.error and file in end.ran and path not in end.ran
 
     def _importers(self, path: str) -> Iterator[str]:
         """The Python files of the package that import a module, or have its name as a string, as lazy imports do."""

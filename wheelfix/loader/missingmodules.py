@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import regex
 from wheelfix.loader.followed import shown_message
+from wheelfix.loader.view import base_name
 from wheelfix.pe.modulenames import LARGEST, CompiledNames
 from wheelfix.pycode.budget import separate_budget
 from wheelfix.pycode.sourcecode import (
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from wheelfix.loader.view import FileView
     from wheelfix.pycode.importer import ImportEnd
+    from wheelfix.pycode.run import LoadFault
 
 MANY_RUN = 1000
 """Modules of a package that are looked for in the files which importing it runs."""
@@ -70,6 +72,8 @@ class MissingModules:
         """By package: the names that it defines, and whether it takes others with a star; None if it may have any."""
         self._seen = {top}
         self.named: dict[str, str] = {}
+        self.perhaps: dict[str, str] = {}
+        """Private names that the code of their package may define instead: only following the import tells."""
         self._look_into(top)
 
     def needed(self, end: ImportEnd) -> Iterator[tuple[str, str, str, bool]]:
@@ -87,13 +91,20 @@ class MissingModules:
         fault = end.fault
         if not end.error or not (end.certain or self._is_plain(end)):
             return  # whether a module of others is there, or what it does, gives no file to the package
+        if fault is None and end.missed:
+            return  # the code raises an error of its own because a DLL is not there, as treelite's does
         # A file that catches the exception may raise one of its own, as pyppmd does without its two backends.
         all_gone = not self._extensions and end.error in (NOT_LOADED, NO_MODULE)
         files = {end.place[0], *(end.ran if all_gone else ())}
         gone = fault.target if fault is not None else next((n for n, file in self.named.items() if file in files), "")
-        if gone in self.named:
+        if gone in self.named or (fault is not None and self._is_own_name(fault)):
             file = end.place[0] if fault is not None else self.named[gone]
             yield gone, file, f"{end.error}: {shown_message(end)}".rstrip(": "), True
+
+    def _is_own_name(self, fault: LoadFault) -> bool:
+        """Whether an import asks the package for what no file of it is, and nothing in it has defined by then."""
+        own = fault.target.startswith(f"{self._top}.") and fault.cause in ("name", "module")
+        return own and self._view.module_file(fault.target) is None
 
     def _is_plain(self, end: ImportEnd) -> bool:
         """Whether an import ends where a statement, under no condition and in no ``try``, imports from a package."""
@@ -142,7 +153,9 @@ class MissingModules:
         package, _, last = module.rpartition(".")
         if way[-1] != self._top or any(_MAKES_MODULES.search(self._text(name) or "") for name in (*way[1:], package)):
             return ""
-        small = (path for path in self._extensions if self._view.file(path).size <= LARGEST)
+        # One of that name is the module itself, in another folder.
+        others = (path for path in self._extensions if base_name(path).partition(".")[0] != last)
+        small = (path for path in others if self._view.file(path).size <= LARGEST)
         made = any(CompiledNames(self._view.source(path)).may_make(last) for path in small)
         return "" if made else self._view.module_file(way[1]) or ""
 
@@ -155,7 +168,7 @@ class MissingModules:
         package, at_import = module if path.endswith("/__init__.py") else module.rpartition(".")[0], set[object]()
         for statement in _imports(code or ""):
             indent, source, names, plain = statement
-            for named in self._modules(package, source or plain, names):
+            for named, sure in self._modules(package, source or plain, names):
                 if named in self._seen or named.partition(".")[0] != self._top or len(self._seen) > most:
                     continue
                 there = self._view.module_file(named) is not None
@@ -169,27 +182,30 @@ class MissingModules:
                 if there:
                     self._look_into(named)
                 elif not (self._view.module_file(named.rpartition(".")[0]) or "").endswith(".pyd"):
-                    self.named[named] = path  # unless it is below an extension module, which may make it: torch._C._nn
+                    # Unless it is below an extension module, which may make it: torch._C._nn
+                    (self.named if sure else self.perhaps)[named] = path
 
-    def _modules(self, package: str, name: str, names: str) -> Iterator[str]:
-        """The modules that an import statement in a package names."""
+    def _modules(self, package: str, name: str, names: str) -> Iterator[tuple[str, bool]]:
+        """The modules that an import statement in a package names, and whether they are nothing else."""
         dots = len(name) - len(name.lstrip("."))
         if dots:
             name = ".".join(filter(None, (*package.split(".")[: package.count(".") + 2 - dots], name[dots:])))
-        yield from _prefixes(name)
+        yield from ((prefix, True) for prefix in _prefixes(name))
         own = self._view.module_file(name)
         if own is None or (own and not (own.endswith("/__init__.py") and self._view.file(own).size <= SOURCE_LIMIT)):
             return  # what a file defines is not looked for
         for last in _WORDS.findall(names):
-            if self._view.module_file(f"{name}.{last}") is not None or not self._may_define(name, last):
-                yield f"{name}.{last}"
+            there = self._view.module_file(f"{name}.{last}") is not None
+            may = not there and self._may_define(name, last)
+            if not may or (may is None and last.startswith("_") and not last.startswith("__")):
+                yield f"{name}.{last}", may is not None
 
-    def _may_define(self, package: str, name: str) -> bool:
-        """Whether the file of a package may define a name."""
+    def _may_define(self, package: str, name: str) -> bool | None:
+        """Whether the file of a package may define a name; None where it has any, as MeCab and kuzu do."""
         if package not in self._names:
             text, path = self._text(package) or "", self._view.module_file(package) or ""
             makes = any(word in text for word in _MAKES_NAMES)
             defined = defined_names(text, path, separate_budget(self._view)) if not makes else frozenset[str]()
             self._names[package] = None if makes else (defined, "import *" in text)
         known = self._names[package]
-        return known is None or name in known[0] or (known[1] and not name.startswith("_"))
+        return None if known is None else name in known[0] or (known[1] and not name.startswith("_"))

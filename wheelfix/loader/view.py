@@ -7,6 +7,7 @@ import enum
 import functools
 import threading
 import weakref
+from itertools import accumulate
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
@@ -190,7 +191,12 @@ class FileView:
             if spelled in self:
                 return spelled
         found = self._extensions(parent(path)).get(base_name(path)) or self._extensions(path).get("__init__")
-        return found or ("" if self.in_folder(path) else None)
+        return found or ("" if fold(path) in self._packages else None)
+
+    @functools.cached_property
+    def _packages(self) -> frozenset[str]:
+        """Every folder that holds a file or another folder: Python imports it without ``__init__.py``, too."""
+        return frozenset(above for folder in self._folders for above in accumulate(folder.split("/"), "{}/{}".format))
 
     def _extensions(self, folder: str) -> Mapping[str, str]:
         """The extension modules in a folder by name; made once, as code asks for the modules of one folder."""

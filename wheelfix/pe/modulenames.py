@@ -46,6 +46,7 @@ _PACKED = regex(b"[" + bytes(range(7, 256, 8)) + b"]")
 """The first byte of what Cython packs: at least three bytes behind it are text."""
 _ENDS = regex(rb"(?:\.\w{1,99}){0,9}\0")
 """What follows the name of a module: submodules, and the zero at the end."""
+_RUST_SOURCES = ("\\mod.rs", "/mod.rs", ".rs")
 _MANY = 10_000
 """Places of a name in one file that are looked at."""
 _LEA = regex(rb"[\x48\x4c]\x8d[\x05\x0d\x15\x1d\x25\x2d\x35\x3d]")
@@ -107,7 +108,13 @@ class CompiledNames:
         return b"pyo3" in data and self._is_rust_text(name)
 
     def may_make(self, module: str) -> bool:
-        """Whether it may make a module instead of importing it: it has the name; of Cython, the source's as well."""
+        """Whether it may make a module instead of importing it: it has the name; of Cython, the source's as well.
+
+        Rust keeps short names in its instructions, and the paths of its sources in its data: fastwarc's has
+        ``src\\warc\\mod.rs``.
+        """
+        if b"pyo3" in self._data and any(f"{module}{end}".encode() in self._data for end in _RUST_SOURCES):
+            return True
         return self.has(module) and (b"__pyx_" not in self._data or f"{module}.pyx".encode() in self._data)
 
     def _is_rust_text(self, name: bytes) -> bool:

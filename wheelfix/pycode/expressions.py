@@ -264,6 +264,8 @@ class ExpressionValues:
         """Whether something is in another; None if that is not known."""
         if isinstance(owner, Native) and owner.name == "os.environ":
             return self.run.machine.variable(wanted) is not None if isinstance(wanted, str) else None
+        if isinstance(owner, Native) and owner.name == "sys.modules" and isinstance(wanted, str):
+            return self.run.importer.is_imported(wanted)
         if wanted is UNKNOWN:
             return None
         if isinstance(owner, dict):

@@ -322,6 +322,17 @@ class Importer:
         thrown.error.failure = LoadFault("module", name, None)
         raise thrown
 
+    def is_imported(self, name: str) -> bool | None:
+        """Whether a module is in ``sys.modules``; None if Python or what the package requires may have imported it.
+
+        treelite asks whether Sphinx is there, and loads its DLL if not.
+        """
+        if name in self.run.modules:
+            return True
+        if self.run.reading is not None or is_standard(name):
+            return None
+        return None if self.run.foreign and self.run.machine.files.requires(name.partition(".")[0]) else False
+
     def _need_usual_path(self, package: CodeModule, name: str) -> None:
         """Raise Undecided if a package's code has changed where its modules come from.
 

@@ -160,8 +160,11 @@ def own_module_missing(subject: Subject) -> Findings:
         if claim := claims.about(module, sure=sure):
             found.setdefault(module, (file, f", although {claim}"))
     for module, (file, although) in found.items():
-        fails = "what it defines is missing" if claims.is_namespace(module) else "the import fails"
-        yield _not_there(subject, module, file, f"{although}: {fails}")
+        needed = not although or _is_needed_in_public(subject, module_name(file))
+        fails = "the import fails" if needed else f"importing {_imported_as(file)} fails, which only private modules do"
+        fails = "what it defines is missing" if claims.is_namespace(module) else fails
+        severity = Severity.ERROR if needed else Severity.WARNING
+        yield replace(_not_there(subject, module, file, f"{although}: {fails}"), severity=severity)
     unsure = [] if found or not claims.tag else followed
     for absent in unsure:
         what = f", although the wheel is for {claims.tag}: whether the import fails is not known"
@@ -177,6 +180,27 @@ def own_module_missing(subject: Subject) -> Findings:
             else "build the wheel again, and see what the build puts into it",
             evidence={"tags": subject.distribution.tags},
         )
+
+
+def _imported_as(file: str) -> str:
+    return module_name(file).removesuffix(".__init__")
+
+
+def _is_needed_in_public(subject: Subject, module: str) -> bool:
+    """Whether a module without a private name imports this one for certain, itself or through others.
+
+    ddtrace has a stub of a module that it builds for Linux alone, and imports what needs it in functions only.
+    """
+    budget, wanted = budget_of(subject.view), [module.removesuffix(".__init__")]
+    for one in wanted:  # grows while it is walked
+        if not any(part.startswith("_") for part in one.split(".")):
+            return True
+        for path, source in python_code(subject.view, (one.rpartition(".")[2].encode(),)):
+            importer = _imported_as(path)
+            names = (name for name, _ in imported_first(source, path, budget)) if importer not in wanted else ()
+            if any(f"{name}.".startswith(f"{one}.") for name in names):
+                wanted.append(importer)
+    return False
 
 
 def _has_code_alone(subject: Subject) -> bool:
@@ -343,7 +367,7 @@ class _Claims:
         if not sure and self._is_package(package) and self._may_define(package, name):
             return True
         below = f"{SITE_PACKAGES}/{f'{package}.{name}'.lstrip('.').replace('.', '/')}/"  # which need the module
-        others = (path for path in self._compiled if not path.startswith(below))
+        others = (path for path in self._compiled if not path.startswith(below) and stem(path) != name)
         small = (path for path in others if self._view.file(path).size <= LARGEST)
         return any(CompiledNames(self._view.source(path)).may_make(name) for path in small)
 
