@@ -365,6 +365,15 @@ def test_versions_decide(specifier, kind):
         assert found.required == ("mkl (>=2022) does not have it, mkl 2021.1.1 to 2021.4.0 does",)
 
 
+@pytest.mark.parametrize(
+    ("code", "expected"), [("", OwnedBy), ("os.add_dll_directory(os.environ['MKL'])\n", MayComeFrom)]
+)
+def test_a_folder_that_could_not_be_read_may_be_that_of_a_requirement(code, expected):
+    found = provider("mkl_intel_thread.1.dll", ("mkl<=2021.4.0",), f"import os\n{code}{THEN}")
+    assert isinstance(found, expected)
+    assert "puts it into Library/bin, which nothing adds to the search" in found.because
+
+
 def test_a_name_with_delvewheels_hash_belongs_to_the_folder_that_code_adds():
     added = "import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), '..', 'flux.libs'))\n"
     assert isinstance(provider(MANGLED, ("flux",), added + THEN), MayComeFrom)

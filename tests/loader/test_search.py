@@ -45,6 +45,14 @@ def test_missing_symbols_are_named_also_where_a_missing_file_is_the_failure(want
     assert loader.edges["x/a.dll", "b.dll", EdgeKind.IMPORT].unexported == (wanted,)
 
 
+def test_the_folder_that_was_added_last_is_searched_first():
+    loader = Loader(make_view({"x/a.dll": dll("a.dll", A_NEEDS_B), "one/b.dll": B, "two/b.dll": B}), Target(Profile()))
+    loader.add_folders(["one"])
+    loader.add_folders(["one", "two"])
+    assert loader.load("x/a.dll") is None
+    assert loader.loaded["b.dll"] == "two/b.dll"
+
+
 def test_a_wrong_machine_is_named():
     wrong = dll("b.dll", machine=Machine.X86, exports=["f"])
     _, failure = load({"x/a.dll": dll("a.dll", A_NEEDS_B), "x/b.dll": wrong}, "x/a.dll")

@@ -7,8 +7,6 @@ from collections.abc import Iterable
 import pytest
 from _pytest.mark.structures import ParameterSet
 
-EVERY_CHANGE = 1
-
 
 def parts(start: int, count: int, step: int = 1) -> list[ParameterSet]:
     """Return the first numbers of a test's parts; all but the first part are marked long."""
@@ -17,8 +15,8 @@ def parts(start: int, count: int, step: int = 1) -> list[ParameterSet]:
 
 def some(values: Iterable[object]) -> list[ParameterSet]:
     """Return the parameters of a test; all but the first are marked long."""
-    marks = {True: (), False: (pytest.mark.long,)}
-    return [pytest.param(value, marks=marks[place < EVERY_CHANGE]) for place, value in enumerate(values)]
+    listed = [*values]
+    return every(max(len(listed), 1), listed)
 
 
 def every(step: int, values: Iterable[object]) -> list[ParameterSet]:

@@ -23,7 +23,6 @@ from wheelfix.loader.view import (
     SITE_PACKAGES,
     USER,
     FileView,
-    Layer,
     ViewFile,
 )
 from wheelfix.model import ByteSource, canonical, dll_key, fold
@@ -52,14 +51,13 @@ def view_of_wheel(archive: Archive, info: WheelInfo) -> FileView:
 
 
 def _wheel_files(archive: Archive, prefix: str, data_folder: str) -> Iterator[ViewFile]:
-    make, own, later = tuple.__new__, Layer.SUBJECT, functools.partial  # ViewFile(), without a call of Python code
     for member in archive.members:
         name = member.name
         if name[-1:] != "/":
             inside = name.removeprefix(prefix) if prefix else name
             moved = inside.startswith(data_folder)
             where = installed_path(inside, data_folder) if moved else f"{SITE_PACKAGES}/{inside}"
-            yield make(ViewFile, (where, name, member.usize, later(_ReadableOrEmpty, archive, member), own))
+            yield ViewFile(where, name, member.usize, functools.partial(_ReadableOrEmpty, archive, member))
 
 
 class _ReadableOrEmpty:

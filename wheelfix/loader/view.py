@@ -112,12 +112,8 @@ class FileView:
         self.code_notes: dict[str, Any] = {}
         """The same for what is known of single Python files; the view after a plan shares it, which changes none."""
         self._folders: dict[str, dict[str, str]] = {}
-        last, names = "", self._folders.setdefault("", {})
         for path in self._files:
-            folder, _, name = path.rpartition("/")
-            if folder != last:  # they are sorted, so that most have the folder of the one before
-                last, names = folder, self._folders.setdefault(fold(folder), {})
-            names.setdefault(name.lower() if name.isascii() else fold(name), path)
+            self._folders.setdefault(fold(parent(path)), {}).setdefault(fold(base_name(path)), path)
 
     @property
     def files(self) -> tuple[ViewFile, ...]:

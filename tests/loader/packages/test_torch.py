@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.views import make_view
 from tools.forge import forge_dll
-from wheelfix.loader.packageloading import adds_toolkit, loading_of, search_dirs
+from wheelfix.loader.packageloading import loading_of, search_dirs
 from wheelfix.loader.predict import predict
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.resolve import resolve
@@ -36,11 +36,6 @@ def test_facts_come_from_the_package_itself():
     assert {"@user/Library/bin", "bin"}.isdisjoint(old.startup.folders)
 
 
-def test_a_package_without_torch_lib_is_not_torch():
-    assert loading_of(make_view({f"{SITE}torch/__init__.py": NEW})) is None
-    assert loading_of(make_view({f"{SITE}pkg/__init__.py": NEW})) is None
-
-
 def test_the_loop_runs_in_the_order_of_the_file_system():
     names = ["torch_cpu.dll", "Zlib.dll", "c10.dll", "aoti_custom_ops.dll", "C10_cuda.dll", "torch.dll"]
     view = torch_view({name: forge_dll(name) for name in names})
@@ -59,13 +54,6 @@ def test_search_folders_are_those_that_exist():
     )
     older = torch_view(dlls, init=OLD, **{"@user/Library/bin/y.dll": b"x", "bin/z.dll": b"x"})
     assert search_dirs(loading_of(older).startup, older) == (f"{SITE}torch/lib",)
-
-
-def test_cuda_is_added_only_while_no_cudart_is_there():
-    without = torch_view({"c10.dll": forge_dll("c10.dll")})
-    assert adds_toolkit(loading_of(without), without)
-    with_it = torch_view({"c10.dll": forge_dll("c10.dll"), "cudart64_110.dll": forge_dll("cudart64_110.dll")})
-    assert not adds_toolkit(loading_of(with_it), with_it)
 
 
 @pytest.mark.parametrize(
