@@ -10,31 +10,26 @@ import subprocess
 import sys
 import threading
 import zipfile
-import zlib
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 
-from tests.archive.byhand import DIST_INFO, Entry, build_zip, deflate, wheel_entries, write_wheel_by_hand
+from tests.archive.byhand import Entry, deflate, write_wheel_by_hand
 from tests.archive.hostile import CASES, TESTED_WITH, TEXT, refused_by
 from tests.support.installers import pip_here
 from tests.support.parts import every
 from tests.support.tiers import require
 from tests.support.wheels import build_wheel
 from wheelfix.archive import conformance
-from wheelfix.archive.changes import NewMember, WheelChanges
-from wheelfix.archive.conformance import check_archive, read_back, stored_fault
+from wheelfix.archive.conformance import check_archive, stored_fault
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import check_record
-from wheelfix.archive.writer import Draft, write_wheel
 from wheelfix.base.options import Limits, ScanOptions
 from wheelfix.exam.scan import scan
 from wheelfix.exam.verify import verify
 from wheelfix.plan.lock import read_lock
-from wheelfix.streams import codec
-from wheelfix.streams.codec import BLOCK
 
 BESIDES = {
     "end-in-comment": {"pip"},  # pip takes the inner, empty archive, and then misses dist-info
@@ -205,74 +200,6 @@ def test_where_nothing_would_be_saved_there_is_no_finding(files, tmp_path):
 
 def test_an_installed_package_has_nothing_to_compress(run, tmp_path):
     assert "--recompress" in run("repair", "--env", tmp_path, "--package", "x", "--recompress", code=2).err
-
-
-# ------------------------------------------------------------------------------------------------------------- readback
-# Reading back: what was written wrongly is seen.
-
-
-def test_a_right_wheel(tmp_path):
-    path = write_wheel_by_hand(tmp_path, [Entry("x.dll", b"x" * 100)])
-    result = read_back(path, ["x.dll"])
-    assert (result.archive, result.record, result.damaged, result.problems()) == ((), (), (), [])
-
-
-def test_everything_that_can_be_wrong(tmp_path):
-    entries = wheel_entries([Entry("x.dll", b"x" * 100), Entry("y.dll", b"y" * 100), Entry("z.dll", b"z" * 100)])
-    entries[0].data = b"w" * 100
-    entries[1].both = {"crc": 1}
-    entries[2].local = {"crc": 2}
-    entries.append(Entry("orphan.dll", b""))
-    path = tmp_path / "pkg-1.0-py3-none-any.whl"
-    path.write_bytes(build_zip(entries))
-    result = read_back(path, ["x.dll", "y.dll", "z.dll", "none.dll"])
-    assert [fault.kind for fault in result.archive] == ["local-mismatch"]
-    assert [fault.kind for fault in result.record] == ["row-missing"]
-    assert result.damaged == (
-        "none.dll: it is not in the wheel",
-        "x.dll: its sha256 is not what RECORD says",
-        f"y.dll: its CRC is {zlib.crc32(b'y' * 100):08x} instead of 00000001",
-    )
-    assert len(result.problems()) == 5
-
-
-def test_no_record(tmp_path):
-    path = tmp_path / "pkg-1.0-py3-none-any.whl"
-    path.write_bytes(build_zip([Entry(f"{DIST_INFO}/METADATA", b"")]))
-    assert read_back(path).problems() == ["RECORD: there is no RECORD"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", codec.NAMES)
-def test_damage_anywhere_is_found(tmp_path, name):
-    """What is whole is found to be, and what is not, in each of its blocks."""
-    if not codec._version(name):
-        pytest.skip(f"{name} is not installed")
-    chance = random.Random(1)
-    data = bytes(chance.choices(range(64), k=BLOCK)) + bytes(chance.choices(range(200), k=BLOCK)) + b"the end" * 99
-    source = write_wheel_by_hand(tmp_path, [Entry("a.txt", b"a")])
-    found = []
-
-    def check(draft: Draft) -> None:
-        draft.ready()
-        with Archive.open(draft.path) as archive:
-            member = archive.find("x.dll")
-            assert member is not None
-            at, size = archive.data_span(member)
-        whole = draft.path.read_bytes()
-        for place in (None, at + size // 4, at + size * 3 // 4, at + size - 2):
-            spoilt = bytearray(whole)
-            if place is not None:
-                spoilt[place] ^= 0x55
-            draft.path.write_bytes(spoilt)
-            found.append(read_back(draft.path, ["x.dll"]).damaged)
-        draft.path.write_bytes(whole)
-
-    edition = WheelChanges(DIST_INFO, add=(NewMember("x.dll", data=data),))
-    with Archive.open(source) as archive:
-        write_wheel(archive, tmp_path / "out.whl", edition, compressor=codec.Compressor.choose(name), check=check)
-    assert found[0] == ()
-    assert all(len(damaged) == 1 and damaged[0].startswith("x.dll: ") for damaged in found[1:])
 
 
 # -------------------------------------------------------------------------------------------------------------- sizes

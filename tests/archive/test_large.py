@@ -16,7 +16,7 @@ from tests.archive.byhand import DIST_INFO, Entry, central_entry, extra_field, h
 from tests.support.parts import some
 from tests.support.tiers import impossible
 from wheelfix.archive.changes import NewMember, WheelChanges
-from wheelfix.archive.conformance import check_archive, read_back
+from wheelfix.archive.conformance import check_archive
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import Record, Row
 from wheelfix.archive.writer import write_wheel
@@ -92,7 +92,6 @@ def test_old_members_beyond_4_gib(tmp_path, sizes):
         add = (NewMember("lib/new.dll", data=b"new" * 100),)
         try:
             write_wheel(archive, target, WheelChanges(DIST_INFO, add=add, rows=tuple(rows)), jobs=1)
-            assert read_back(target, ["lib/new.dll"], limits=LIMITS).problems() == []
             with zipfile.ZipFile(target) as wheel, zipfile.ZipFile(source) as old:
                 assert [info.file_size for info in wheel.infolist()[: len(sizes)]] == sizes
                 assert wheel.read("lib/new.dll") == b"new" * 100
@@ -141,7 +140,6 @@ def test_many_members(tmp_path, count):
     with Archive.open(source) as archive:
         edition = WheelChanges(DIST_INFO, add=(NewMember("lib/new.dll", data=b"new"),), rows=rows)
         write_wheel(archive, target, edition)
-    assert read_back(target, ["lib/new.dll"]).problems() == []
     with zipfile.ZipFile(target) as wheel:
         assert len(wheel.namelist()) == count
     if shutil.which("unzip"):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests.archive.byhand import Entry, build_zip, deflate, extra_field, wheel_entries
 from wheelfix.archive.conformance import check_archive
-from wheelfix.archive.directory import Header, end_of_archive, without_sizes
+from wheelfix.archive.directory import Member, central_entry, end_of_archive, local_header, without_sizes
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import check_record
 from wheelfix.base.options import Limits
@@ -25,9 +25,8 @@ from wheelfix.errors import EnvironmentFailure, InputError, WheelfixError
 LIMIT = 0xFFFFFFFF
 
 
-def header(**changes: int | bytes) -> Header:
-    fields = {"name": b"a.dll", "method": 8, "crc": 7, "csize": 5, "usize": 9, "dos_stamp": 0x21 << 16}
-    return Header(**{**fields, "external_attr": 0o100644 << 16, **changes})  # type: ignore[arg-type]
+def member(csize: int, usize: int, offset: int = 0) -> Member:
+    return Member("a.dll", 8, 0, 7, csize, usize, offset, 0o100644 << 16, 0x21 << 16, 3, b"", b"", 0, None)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +34,7 @@ def header(**changes: int | bytes) -> Header:
     [(5, 9, False), (5, LIMIT - 1, False), (5, LIMIT, True), (LIMIT, 5, True), (LIMIT + 1, LIMIT + 1, True)],
 )
 def test_local_headers(csize, usize, wide):
-    raw = header(csize=csize, usize=usize).local()
+    raw = local_header(member(csize, usize))
     needed, flags = struct.unpack_from("<HH", raw, 4)
     reported = struct.unpack_from("<II", raw, 18)
     assert (needed, flags) == (45 if wide else 20, 0)
@@ -55,7 +54,7 @@ def test_local_headers(csize, usize, wide):
     ],
 )
 def test_directory_entries_hold_just_the_values_that_do_not_fit(csize, usize, offset, values):
-    entry = header(csize=csize, usize=usize).central(offset)
+    entry = central_entry(member(csize, usize, offset))
     expected = extra_field(1, struct.pack(f"<{len(values)}Q", *values)) if values else b""
     assert entry[51:] == expected
     closing = end_of_archive(1, len(entry), 0)

@@ -10,10 +10,12 @@ import pytest
 
 from tests.support.repairs import check_record_independently, repaired
 from tests.support.wheels import ALONE, build_wheel
-from tools.example import kepler_cu117, write_roots, write_wheel
+from tools import example
+from tools.example import kepler_cu117, write_roots
 from wheelfix.archive.changes import NewMember, WheelChanges
 from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.reader import Archive
+from wheelfix.archive.writer import write_wheel
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.base.values import replace
 from wheelfix.errors import CannotRepair, EnvironmentFailure
@@ -21,8 +23,7 @@ from wheelfix.exam.scan import scan
 from wheelfix.exam.verify import verify
 from wheelfix.model import Verdict
 from wheelfix.plan.model import Plan, WheelRef
-from wheelfix.repairs.rewrite import kept_rows, rewrite, write_checked
-from wheelfix.streams.codec import Compressor
+from wheelfix.repairs.rewrite import kept_rows, rewrite
 
 ONE = ScanOptions(jobs=1)
 DIST_INFO = "pkg-1.0.dist-info"
@@ -59,7 +60,7 @@ def test_what_is_waited_for_last_can_still_stop_it(wheel, tmp_path):
     with Archive.open(wheel) as archive:
         changes = WheelChanges(DIST_INFO, rows=tuple(kept_rows(archive, set())))
         with pytest.raises(EnvironmentFailure, match="RECORD is wrong"):
-            write_checked(archive, changes, target, ONE, Compressor.choose(), wrong)
+            write_wheel(archive, target, changes, check=wrong)
     assert list(target.parent.iterdir()) == []
 
 
@@ -177,7 +178,7 @@ def flipped(member_end):
 def test_a_hash_that_turns_out_wrong_while_the_wheel_is_written_is_put_right(dry_run, tmp_path):
     """Hashes are still made while DLLs are added; what they show late is reported and repaired as well."""
     story = kepler_cu117()
-    faulty_wheel = repack(write_wheel(story, tmp_path / "dist"), flipped("torch/version.py"))
+    faulty_wheel = repack(example.write_wheel(story, tmp_path / "dist"), flipped("torch/version.py"))
     roots = write_roots(story, tmp_path / "roots").values()
     result = repaired(faulty_wheel, *roots, dry_run=dry_run)
     assert [finding.code for finding in result.before.findings if finding.subject == "torch/version.py"] == ["WF103"]
@@ -192,7 +193,7 @@ def test_a_hash_that_turns_out_wrong_while_the_wheel_is_written_is_put_right(dry
 
 def test_what_is_damaged_is_named_also_where_something_else_is_missing(tmp_path):
     story = kepler_cu117()
-    faulty_wheel = write_wheel(story, tmp_path / "dist")
+    faulty_wheel = example.write_wheel(story, tmp_path / "dist")
     damage(faulty_wheel, "torch/version.py")
     with pytest.raises(CannotRepair) as caught:
         repaired(faulty_wheel)

@@ -14,6 +14,7 @@ from wheelfix.archive.record import SIGNATURES, Row
 from wheelfix.base.parsing import whole_number
 from wheelfix.base.values import field, frozen
 from wheelfix.errors import CannotRepair, UsageError
+from wheelfix.streams.source import FileSource, MemorySource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -42,8 +43,6 @@ class NewMember:
     """A member of another archive, whose packed bytes are copied as they are."""
     sha256: str = ""
     """What the plan saw, in hexadecimal; other bytes are refused. Empty: anything."""
-    mode: int = 0
-    """Unix type and permissions; 0 means those of the member it replaces, else a plain file with 0644."""
 
     def __post_init__(self) -> None:
         given = [value for value in (self.path, self.data, self.source, self.packed) if value is not None]
@@ -56,6 +55,15 @@ class NewMember:
         if self.path is not None:
             return str(self.path)
         return f"{self.packed[0].path}: {self.packed[1].name}" if self.packed is not None else self.name
+
+    def open(self) -> ByteSource:
+        """Return the bytes for reading at any place."""
+        if self.path is not None:
+            return FileSource(self.path)
+        if self.packed is not None:
+            archive, member = self.packed
+            return archive.source(member)
+        return self.source or MemorySource(self.data or b"")
 
 
 @frozen
@@ -80,12 +88,9 @@ class WheelChanges:
 class MemberOrder:
     """The members of the new wheel, in the order in which they are written; RECORD follows them."""
 
-    kept_first: tuple[Member, ...]
-    """Old members outside dist-info, in the order of the file or of their names."""
-    new_first: tuple[NewMember, ...]
-    kept_last: tuple[Member, ...]
-    """Old members in dist-info."""
-    new_last: tuple[NewMember, ...]
+    groups: tuple[tuple[tuple[Member, ...], tuple[NewMember, ...]], ...]
+    """Old members, in the order of the file or of their names, and the new ones behind them: first outside dist-info,
+    then in it."""
     replaced: Mapping[str, Member]
     """Old members that a new one (or the new RECORD) takes the place of, by new name."""
     kept_files: frozenset[str]
@@ -116,15 +121,14 @@ def arrange(source: Archive, changes: WheelChanges) -> MemberOrder:
         raise UsageError("RECORD is written by the writer itself")
     suspicious = changes.rename or any(fault.kind in _SUSPICIOUS for fault in source.faults)
     _check_names(source.path, final, [member.name for member in new], look_at_kept=bool(suspicious))
-    inside = [name.startswith(folder) for name in final]
-    return MemberOrder(
-        tuple(member for member, within in zip(kept, inside, strict=True) if not within),
-        tuple(member for member in new if not member.name.startswith(folder)),
-        tuple(member for member, within in zip(kept, inside, strict=True) if within),
-        tuple(member for member in new if member.name.startswith(folder)),
-        replaced,
-        frozenset(name for name in final if name[-1] != "/"),
+    groups = tuple(
+        (
+            tuple(member for member, name in zip(kept, final, strict=True) if name.startswith(folder) == inside),
+            tuple(member for member in new if member.name.startswith(folder) == inside),
+        )
+        for inside in (False, True)
     )
+    return MemberOrder(groups, replaced, frozenset(name for name in final if name[-1] != "/"))
 
 
 def _check_names(path: Path, kept: Sequence[str], new: Sequence[str], *, look_at_kept: bool) -> None:

@@ -1,4 +1,4 @@
-"""Whether an archive is as PyPI, pip and uv want it, and whether a wheel that was just written is."""
+"""Whether an archive is as PyPI, pip and uv want it."""
 
 from __future__ import annotations
 
@@ -22,19 +22,13 @@ from wheelfix.archive.directory import (
     read_locals,
 )
 from wheelfix.archive.faults import PIP, PYPI, UV, ArchiveFault, FaultList, Faults
-from wheelfix.archive.reader import Archive
-from wheelfix.archive.record import MAX_SIZE, Record, Rendered, check_record, digests, encode_digest, record_member
 from wheelfix.base.parsing import human_size
-from wheelfix.base.values import field, frozen
 from wheelfix.errors import InputError
 from wheelfix.streams import codec
 from wheelfix.streams.codec import STORED, Compressor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
-    from pathlib import Path
-
-    from wheelfix.base.options import Limits
+    from wheelfix.archive.reader import Archive
 
 
 # --------------------------------------------------------------------------------------------------------------- stored
@@ -285,74 +279,3 @@ def _zip64_faults(archive: Archive, local: Local, place: str, body: bytes) -> Fa
         message = f"the ZIP64 field of the local header has {size} bytes where {8 * local.announced} are due"
         kind = "zip64-mismatch" if sizes and sizes != (member.usize, member.csize) else "zip64-malformed"
         yield ArchiveFault(kind, member.name, message, tuple(by))
-
-
-# ------------------------------------------------------------------------------------------------------------- readback
-# Read a wheel back after writing it, and check it as strictly as any other wheel.
-
-
-@frozen
-class ReadBack:
-    """What is wrong with a wheel that was just written; all empty when it is right."""
-
-    archive: tuple[ArchiveFault, ...]
-    """Directory against local headers, names, hidden bytes."""
-    record: tuple[ArchiveFault, ...]
-    """RECORD against the members: names, sizes, nothing twice."""
-    damaged: tuple[str, ...]
-    """New members whose bytes do not fit their CRC, size or RECORD row, with the reason."""
-    unreadable: Mapping[str, str] = field(default_factory=dict)
-    """The reasons among them that lie in the bytes themselves, by name."""
-    stale: frozenset[str] = frozenset()
-    """The names among them that have another sha256 than RECORD says."""
-
-    def problems(self, before: Collection[tuple[str, str]] = ()) -> list[str]:
-        """Everything that is wrong, as lines; not the faults of the archive, by kind and subject, of ``before``."""
-        return [
-            *(
-                f"{fault.subject or 'the archive'}: {fault.message}"
-                for fault in self.archive
-                if (fault.kind, fault.subject) not in before
-            ),
-            *(f"{fault.subject}: {fault.message}" for fault in self.record),
-            *self.damaged,
-        ]
-
-
-def read_back(
-    path: Path,
-    new: Iterable[str] = (),
-    *,
-    jobs: int | None = None,
-    limits: Limits | None = None,
-    written: Rendered | None = None,
-    ready: Callable[[], None] | None = None,
-) -> ReadBack:
-    """Return what is wrong with the wheel at ``path``; the members named in ``new`` are unpacked and hashed again.
-
-    ``written`` is the RECORD that should be there: if its very bytes are found, they need not be parsed. ``ready``
-    returns when all members have been copied, which may still be going on while directory and RECORD are read.
-    """
-    with Archive.open(path, limits) as archive:
-        own = record_member(archive)
-        data = archive.read(own, MAX_SIZE) if own is not None else b""
-        record = Record(written.rows) if written is not None and written.data == data else Record.parse(data)
-        faults = check_record(archive, record)
-        wanted = sorted(set(new))
-        rows = {row.path: row for row in record.rows if row.path in wanted}
-        members = [member for name in wanted if (member := archive.find(name)) is not None]
-        damaged = [f"{name}: it is not in the wheel" for name in wanted if archive.find(name) is None]
-        unreadable: dict[str, str] = {}
-        stale: set[str] = set()
-        if ready is not None:
-            ready()
-        found = digests(archive, members, jobs=jobs)
-        for member in members:
-            digest, row = found[member.entry], rows.get(member.name)
-            if digest.error:
-                unreadable[member.name] = digest.error
-                damaged.append(f"{member.name}: {digest.error}")
-            elif row is None or row.digest != encode_digest(digest.value):
-                stale.add(member.name)
-                damaged.append(f"{member.name}: its sha256 is not what RECORD says")
-        return ReadBack(check_archive(archive), faults, tuple(damaged), unreadable, frozenset(stale))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from wheelfix.archive import names
 from wheelfix.archive.faults import PIP, PYPI, UV, ArchiveFault
-from wheelfix.base.values import frozen, replace
+from wheelfix.base.values import frozen
 from wheelfix.errors import InputError
 from wheelfix.streams import codec
 
@@ -471,95 +471,42 @@ def extra_fields(extra: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 UNIX = 3
+LEVEL_FLAGS = 0x0006
+"""The bits in which Info-ZIP notes the compression level; they are kept so that old entries stay as they were."""
 PLAIN_VERSION, ZIP64_VERSION = 20, 45
 NO_DATE = 1 << 21 | 1 << 16
 """The DOS stamp of 1980-01-01, the earliest there is."""
 
 
-@frozen
-class Header:
-    """What is said of one member in its local header and its directory entry."""
+def local_header(member: Member, extra: bytes = b"") -> bytes:
+    """Return the regular header that stands before a member's data, with those of some extra fields that may stay."""
+    name, extra, version = member.name.encode(), without_sizes(extra), PLAIN_VERSION
+    csize, usize = member.csize, member.usize
+    if csize >= MAX32 or usize >= MAX32:  # in a local header both sizes must be there (APPNOTE 4.5.3)
+        extra = struct.pack("<HHQQ", ZIP64, 16, usize, csize) + extra
+        csize, usize, version = MAX32, MAX32, ZIP64_VERSION
+    stated = _flags(member), member.method, member.dos_stamp, member.crc, csize, usize
+    return LOCAL.pack(LOCAL_SIGNATURE, version, *stated, len(name), len(extra)) + name + extra
 
-    name: bytes
-    method: int
-    crc: int
-    csize: int
-    usize: int
-    dos_stamp: int
-    external_attr: int
-    create_system: int = UNIX
-    level_flags: int = 0
-    """The bits in which Info-ZIP notes the compression level; kept so that old entries stay as they were."""
-    local_extra: bytes = b""
-    central_extra: bytes = b""
 
-    @property
-    def flags(self) -> int:
-        """UTF-8 where the name needs it; never a data descriptor."""
-        return self.level_flags | (0 if self.name.isascii() else UTF8)
+def central_entry(member: Member) -> bytes:
+    """Return the regular entry of a member in the directory, without its comment."""
+    name, extra, version = member.name.encode(), without_sizes(member.extra), PLAIN_VERSION
+    numbers = member.usize, member.csize, member.header_offset
+    if wide := [number for number in numbers if number >= MAX32]:
+        extra = struct.pack(f"<HH{len(wide)}Q", ZIP64, 8 * len(wide), *wide) + extra
+        version = ZIP64_VERSION
+    usize, csize, offset = (min(number, MAX32) for number in numbers)
+    made = version | member.create_system << 8
+    stated = _flags(member), member.method, member.dos_stamp, member.crc, csize, usize
+    lengths = len(name), len(extra), 0  # the last is that of the comment
+    where = 0, 0, member.external_attr, offset
+    return CENTRAL.pack(CENTRAL_SIGNATURE, made, version, *stated, *lengths, *where) + name + extra
 
-    def with_data(self, *, method: int, crc: int, csize: int, usize: int) -> Header:
-        """Return the same header for other data."""
-        return replace(self, method=method, crc=crc, csize=csize, usize=usize)
 
-    def local(self) -> bytes:
-        """Return the bytes that stand before the data."""
-        wide = self.csize >= MAX32 or self.usize >= MAX32
-        extra, csize, usize = self.local_extra, self.csize, self.usize
-        if wide:  # in a local header both sizes must be there (APPNOTE 4.5.3)
-            extra = struct.pack("<HHQQ", ZIP64, 16, usize, csize) + extra
-            csize = usize = MAX32
-        return (
-            LOCAL.pack(
-                LOCAL_SIGNATURE,
-                ZIP64_VERSION if wide else PLAIN_VERSION,
-                self.flags,
-                self.method,
-                self.dos_stamp,
-                self.crc,
-                csize,
-                usize,
-                len(self.name),
-                len(extra),
-            )
-            + self.name
-            + extra
-        )
-
-    def central(self, offset: int) -> bytes:
-        """Return the directory's entry for a local header at ``offset``."""
-        values, wide = [], []
-        for value in (self.usize, self.csize, offset):
-            values.append(min(value, MAX32))
-            if value >= MAX32:
-                wide.append(value)
-        extra = self.central_extra
-        if wide:
-            extra = struct.pack(f"<HH{len(wide)}Q", ZIP64, 8 * len(wide), *wide) + extra
-        version = ZIP64_VERSION if wide else PLAIN_VERSION
-        usize, csize, short_offset = values
-        return (
-            CENTRAL.pack(
-                CENTRAL_SIGNATURE,
-                version | self.create_system << 8,
-                version,
-                self.flags,
-                self.method,
-                self.dos_stamp,
-                self.crc,
-                csize,
-                usize,
-                len(self.name),
-                len(extra),
-                0,
-                0,
-                0,
-                self.external_attr,
-                short_offset,
-            )
-            + self.name
-            + extra
-        )
+def _flags(member: Member) -> int:
+    """UTF-8 where the name needs it, and how well it was compressed; never a data descriptor."""
+    return member.flags & LEVEL_FLAGS | (0 if member.name.isascii() else UTF8)
 
 
 def end_of_archive(entries: int, size: int, offset: int) -> bytes:

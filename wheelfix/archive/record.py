@@ -27,7 +27,7 @@ from wheelfix.streams.pool import WorkerPool
 from wheelfix.streams.source import InflatedSource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from wheelfix.archive.reader import Archive, Member
 
@@ -128,14 +128,6 @@ class Record:
 
 
 _READ: weakref.WeakKeyDictionary[Archive, Record] = weakref.WeakKeyDictionary()
-
-
-@frozen
-class Rendered:
-    """A RECORD as it was written: the bytes, and the rows that they mean."""
-
-    data: bytes
-    rows: tuple[Row, ...]
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -558,12 +550,18 @@ def check_hashes(
     jobs: int | None,
     progress: OnBytes = None,
     known: Mapping[int, Digest] | None = None,
+    names: Collection[str] | None = None,
 ) -> Faults:
-    """Give what :func:`check_record` reports about hashes, and nothing else; ``known`` are digests of members."""
+    """Give what :func:`check_record` reports about hashes, and nothing else.
+
+    ``known`` are digests of members; only those of ``names`` are looked at, if there are any.
+    """
     own = record_member(archive)
     if own is None or record is None:
         return
     rows, members, own_path = _counterparts(archive, record, own)
+    if names is not None:
+        members = {path: member for path, member in members.items() if member.name in names}
     algorithms = {
         member.name: rows[path].algorithm
         for path, member in members.items()

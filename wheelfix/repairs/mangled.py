@@ -131,8 +131,8 @@ def repair_with_libs(
             named = replace(plan, additions=tuple(_as_named(plan, made, options.scan.roots.trusted_roots)))
             close_if_replaced(archive, target)
             # delvewheel writes the files as its temporary folder lists them, which differs between file systems.
-            written = rewrite(made, WheelInfo.from_archive(made), named, (), set(), target, options, by_name=True)
-    return named, after.report, written.size
+            size = rewrite(made, WheelInfo.from_archive(made), named, (), set(), target, options, by_name=True)
+    return named, after.report, size
 
 
 def _without_mangled(
@@ -145,7 +145,8 @@ def _without_mangled(
     target = folder / name
     if not plan.changes:
         return keep(archive, target)
-    return rewrite(archive, WheelInfo.from_archive(archive), plan, beside, stale, target, options).path
+    rewrite(archive, WheelInfo.from_archive(archive), plan, beside, stale, target, options)
+    return target
 
 
 def _refuse_if_broken(after: Examination, path: Path) -> None:

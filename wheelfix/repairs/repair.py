@@ -24,7 +24,7 @@ from wheelfix.plan.model import Plan, Repaired
 from wheelfix.plan.needs import signature_in_words
 from wheelfix.plan.ways import assumed_toolkit
 from wheelfix.repairs.mangled import repair_with_libs
-from wheelfix.repairs.rewrite import keep, new_members, opened, rewrite
+from wheelfix.repairs.rewrite import keep, new_members, rewrite
 from wheelfix.roots.index import open_index
 from wheelfix.rules.registry import Group, group_of
 
@@ -110,8 +110,8 @@ class _Repair:
                     raise
                 return self._with_own_names(look, str(exc))
             return Repaired(plan, "repaired", target, report, after, size)
-        written = rewrite(archive, info, plan, members, stale, target, options, wait_for_hashes)
-        return Repaired(plan, "repaired", target, report, planned.after.report, written.size)
+        size = rewrite(archive, info, plan, members, stale, target, options, wait_for_hashes)
+        return Repaired(plan, "repaired", target, report, planned.after.report, size)
 
     def _with_own_names(self, look: WheelScan, because: str) -> Repaired:
         """Do without renaming, which was impossible and which nobody has asked for."""
@@ -219,16 +219,15 @@ def _carry_out(
         check()
         named, after, size = repair_with_libs(archive, plan, members, stale, options, target)
         return Repaired(named, "repaired", target, None, after, size)
-    written = rewrite(archive, info, plan, members, stale, target, options, wait_for_hashes=check)
-    return Repaired(plan, "repaired", target, None, None, written.size)
+    size = rewrite(archive, info, plan, members, stale, target, options, wait_for_hashes=check)
+    return Repaired(plan, "repaired", target, None, None, size)
 
 
 def _refuse_unsigned(plan: Plan, members: tuple[NewMember, ...], trusted_roots: Path | None) -> None:
     """CannotRepair if a DLL that comes from outside has no trusted signature; what the lock says does not count."""
     for new, addition in zip(members, plan.additions, strict=True):
         if addition.source.kind != "own":
-            with opened(new) as source:
-                signature = read_signature(source, trusted_roots)
+            signature = read_signature(new.open(), trusted_roots)
             if signature.status != TRUSTED:
                 raise CannotRepair(
                     f"{plan.wheel.path} cannot be repaired",

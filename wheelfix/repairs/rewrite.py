@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.changes import NewMember, WheelChanges
-from wheelfix.archive.conformance import read_back, stored_members
+from wheelfix.archive.conformance import stored_members
 from wheelfix.archive.names import is_reserved, name_parts
 from wheelfix.archive.record import SIGNATURES, Row, digests, read_record
-from wheelfix.archive.writer import Draft, Written, not_as_planned, write_wheel
+from wheelfix.archive.writer import write_wheel
 from wheelfix.base.values import grouped
-from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
+from wheelfix.errors import EnvironmentFailure
 from wheelfix.plan.sbom import FILE_NAME, earlier_components, make_sbom
 from wheelfix.plan.ways import with_loading_code, with_requirements
 from wheelfix.streams.codec import Compressor
 from wheelfix.streams.output import AtomicFile
-from wheelfix.streams.source import FileSource, chunks
+from wheelfix.streams.source import chunks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,8 +26,7 @@ if TYPE_CHECKING:
     from wheelfix.archive.directory import Member
     from wheelfix.archive.metadata import WheelInfo
     from wheelfix.archive.reader import Archive
-    from wheelfix.base.options import RepairOptions, ScanOptions
-    from wheelfix.model import ByteSource
+    from wheelfix.base.options import RepairOptions
     from wheelfix.plan.model import Chosen, Plan
     from wheelfix.roots.index import RootIndex
 
@@ -56,8 +53,8 @@ def rewrite(
     wait_for_hashes: Callable[[], None] | None = None,
     *,
     by_name: bool = False,
-) -> Written:
-    """Write the wheel under a temporary name, read it back, and rename it; ``wait_for_hashes`` may still stop it."""
+) -> int:
+    """Write the wheel and return its size; ``wait_for_hashes`` may still stop it when it was read back."""
     new = [*additions, *_documents(archive, info, plan)]
     prefix = info.prefix
     names = {member.name: member.name.removeprefix(prefix) for member in archive.members} if prefix else {}
@@ -74,53 +71,15 @@ def rewrite(
         rows=tuple(sorted(rows, key=attrgetter("path")) if by_name else rows),
         by_name=by_name,
     )
-    compressor = Compressor.choose(options.compressor or "auto", options.compression)
-    in_place = options.wheel_dir is None
-    return write_checked(archive, changes, target, options.scan, compressor, wait_for_hashes, in_place=in_place)
-
-
-def write_checked(
-    archive: Archive,
-    changes: WheelChanges,
-    target: Path,
-    scan: ScanOptions,
-    compressor: Compressor,
-    wait_for_hashes: Callable[[], None] | None = None,
-    *,
-    in_place: bool = False,
-) -> Written:
-    """Write the changed wheel under a temporary name, read it back, and rename it."""
-    right = _must_be_right(archive, list(changes.add), scan)
-    same = _is_in_place(archive, target)
-
-    def check(draft: Draft) -> None:
-        right(draft)
-        if wait_for_hashes is not None:
-            wait_for_hashes()
-        if same and not _is_in_place(archive, target):
-            raise EnvironmentFailure(
-                f"{target} was replaced while it was being rewritten",
-                because="another program rewrote it",
-                hint="run again",
-            )
-
     return write_wheel(
         archive,
         target,
         changes,
-        compressor=compressor,
-        jobs=scan.jobs,
-        check=check,
-        in_place=in_place,
+        compressor=Compressor.choose(options.compressor or "auto", options.compression),
+        jobs=options.scan.jobs,
+        check=wait_for_hashes,
+        in_place=options.wheel_dir is None,
     )
-
-
-def _is_in_place(archive: Archive, target: Path) -> bool:
-    """Whether the target is the very file that is open as the archive."""
-    try:
-        return os.path.samestat(os.fstat(archive.fileno()), target.stat())
-    except OSError:
-        return False
 
 
 def _documents(archive: Archive, info: WheelInfo, plan: Plan) -> Iterator[NewMember]:
@@ -187,35 +146,6 @@ def kept_rows(archive: Archive, stale: set[str]) -> Iterator[Row]:
             yield row
 
 
-def _must_be_right(archive: Archive, new: list[NewMember], options: ScanOptions) -> Callable[[Draft], None]:
-    """A check of a wheel that was just written: old members may keep their faults, but there may be no new ones."""
-    names = sorted(member.name for member in new)
-    before = {(fault.kind, fault.subject) for fault in archive.faults}
-
-    def check(draft: Draft) -> None:
-        try:
-            found = read_back(
-                draft.path,
-                names,
-                jobs=options.jobs,
-                limits=options.limits,
-                written=draft.record,
-                ready=draft.ready,
-            )
-        except InputError as exc:
-            raise EnvironmentFailure("the wheel that was written cannot be read back", because=str(exc)) from exc
-        for member in new:
-            if member.packed is not None and member.name in found.unreadable:
-                raise CannotRepair(f"cannot vendor {member.origin}", because=found.unreadable[member.name])
-            if member.sha256 and member.name in found.stale:
-                raise not_as_planned(member, f"its sha256 is not {member.sha256}, as the plan says")
-        faults = found.problems(before)
-        if faults:
-            raise CannotRepair("the wheel that was written is not valid", because=faults[:5], hint="please report this")
-
-    return check
-
-
 def new_members(chosen: Sequence[Chosen], plan: Plan, archive: Archive, roots: RootIndex) -> tuple[NewMember, ...]:
     """The additions of a plan, in its order; what delvewheel renames is among them."""
     made = []
@@ -226,27 +156,12 @@ def new_members(chosen: Sequence[Chosen], plan: Plan, archive: Archive, roots: R
     return tuple(made)
 
 
-@contextlib.contextmanager
-def opened(new: NewMember) -> Iterator[ByteSource]:
-    """The bytes of a member that comes from a file or from another archive."""
-    if new.packed is not None:
-        archive, member = new.packed
-        yield archive.source(member)
-    elif new.path is not None:
-        with FileSource(new.path) as source:
-            yield source
-    elif new.source is not None:
-        yield new.source
-
-
 def bytes_of(new: NewMember) -> Iterator[bytes]:
-    """The same from front to back; those of another archive are checked against their CRC."""
+    """The bytes of a new member from front to back; those of another archive are checked against their CRC."""
     if new.packed is not None:
         archive, member = new.packed
-        yield from archive.chunks(member)
-    else:
-        with opened(new) as source:
-            yield from chunks(source)
+        return archive.chunks(member)
+    return chunks(new.open())
 
 
 def write_planned(pieces: Iterable[bytes], path: Path, sha256: str, what: str, *, in_place: bool = False) -> None:

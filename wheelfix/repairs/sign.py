@@ -19,6 +19,7 @@ from wheelfix.archive.changes import NewMember, WheelChanges
 from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import SIGNATURES
+from wheelfix.archive.writer import write_wheel
 from wheelfix.base.inputfiles import refuse_same
 from wheelfix.base.options import ScanOptions, SignOptions
 from wheelfix.base.programs import find_program, quoted_words, run_program
@@ -29,8 +30,7 @@ from wheelfix.model import TRUSTED, ByteSource, Malformed, Severity, Signature
 from wheelfix.pe.image import CERTIFICATES, Headers, read_headers
 from wheelfix.pe.signature import authenticode_digest, read_signature, table_fault
 from wheelfix.plan.sbom import FILE_NAME, with_signed
-from wheelfix.repairs.rewrite import keep, kept_rows, write_checked
-from wheelfix.streams.codec import Compressor
+from wheelfix.repairs.rewrite import keep, kept_rows
 from wheelfix.streams.output import AtomicFile, WorkFolder
 from wheelfix.streams.source import FileSource, chunks, file_sha256
 
@@ -473,9 +473,7 @@ def _rewrite(
         if changed is not None:
             new.append(NewMember(sbom.name, data=changed))
     changes = WheelChanges(dist_info=info.dist_info, add=tuple(new), rows=tuple(kept_rows(archive, set())))
-    scan = ScanOptions(jobs=options.jobs, limits=options.limits)
-    compressor = Compressor.choose("auto", "auto")
-    write_checked(archive, changes, target, scan, compressor, in_place=options.output_dir is None)
+    write_wheel(archive, target, changes, jobs=options.jobs, in_place=options.output_dir is None)
 
 
 def _notes(archive: Archive, info: WheelInfo, files: Sequence[SignedFile], *, rewritten: bool) -> Iterator[str]:
