@@ -18,7 +18,7 @@ from tests.support.tiers import impossible
 from wheelfix.archive.changes import NewMember, WheelChanges
 from wheelfix.archive.conformance import check_archive
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.record import Record, Row
+from wheelfix.archive.record import Row, check_record
 from wheelfix.archive.writer import write_wheel
 from wheelfix.base.options import Limits
 from wheelfix.streams import codec
@@ -123,7 +123,7 @@ def test_a_new_member_beyond_4_gib(tmp_path):
             assert stream.read(1000) == bytes(1000)
     with Archive.open(target, LIMITS) as archive:
         assert check_archive(archive)[1:] == ()  # the ratio alone, which PyPI dislikes
-        assert Record.parse(archive.read(archive.members[-1])).row("lib/big.dll") is not None
+        assert check_record(archive) == ()
 
 
 @pytest.mark.parametrize("count", some([65_536, 65_535, 70_000]))

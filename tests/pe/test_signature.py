@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ from tests.support.signing import PLAIN, Recipe, file_digest, headers, message, 
 from tools.forge import forge_dll
 from wheelfix.model import Signature
 from wheelfix.pe.signature import read_signature
-from wheelfix.streams.source import MemorySource, TeeSource
+from wheelfix.streams.source import HashingSource, MemorySource
 
 FILE = signed()
 TABLE = len(PLAIN) + -len(PLAIN) % 8
@@ -199,8 +200,6 @@ class Shifty:
 def test_a_file_that_changes_while_it_is_read(roots):
     """The headers are read before they are hashed; the hash in a plan is that of the first reading."""
     forged = patched(FILE, 0x50, "<B", FILE[0x50] ^ 1)
-    passed = []
-    source = TeeSource(Shifty(forged, FILE), passed.append)
+    source = HashingSource(Shifty(forged, FILE))
     assert read_signature(source, roots).status == "invalid"
-    source.finish()
-    assert b"".join(passed) == forged
+    assert source.finish() == hashlib.sha256(forged).digest()

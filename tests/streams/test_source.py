@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import os
 import random
 import zlib
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from tests.support.chance import misread
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.streams import source as steps
-from wheelfix.streams.source import FileSource, InflatedSource, MemorySource, StoredSource, TeeSource, chunks
+from wheelfix.streams.source import FileSource, HashingSource, InflatedSource, MemorySource, StoredSource, chunks
 
 
 def deflate(data: bytes) -> bytes:
@@ -180,16 +181,19 @@ def test_the_last_user_closes_the_file(tmp_path):
 
 
 @given(st.binary(max_size=300), st.lists(st.tuples(st.integers(0, 350), st.integers(0, 350)), max_size=8))
-def test_bytes_go_past_once_and_in_order(data, reads):
-    gone = bytearray()
-    source = TeeSource(MemorySource(data), gone.extend)
-    assert source.size == len(data)
+def test_bytes_are_hashed_once_and_in_order(data, reads):
+    sources = [HashingSource(MemorySource(data)), HashingSource(inflated(deflate(data), len(data)))]
     for offset, length in reads:
-        assert source.read_at(offset, length) == data[offset : offset + length]
-        assert gone == data[: len(gone)]
-        assert len(gone) >= min(offset + length if length else 0, len(data))
-    source.finish()
-    assert gone == data
+        assert [source.read_at(offset, length) for source in sources] == [data[offset : offset + length]] * 2
+    assert {source.finish(zlib.crc32(data)) for source in sources} == {hashlib.sha256(data).digest()}
+
+
+@pytest.mark.parametrize(
+    ("packed", "crc"), [(deflate(b"text"), 5), (deflate(b"text") + b"x", None), (deflate(b"text more"), None)]
+)
+def test_what_is_not_as_the_archive_says_has_no_hash(packed, crc):
+    with pytest.raises(InputError, match="not those"):
+        HashingSource(inflated(packed, 4)).finish(crc)
 
 
 @pytest.mark.parametrize("place", [10, 100_000, 400_000, 700_000])

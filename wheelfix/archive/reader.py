@@ -46,7 +46,7 @@ from wheelfix.streams import codec
 from wheelfix.streams.source import FileSource, InflatedSource, Packed, Position, ReadAt, StoredSource, chunks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from wheelfix.model import ByteSource
     from wheelfix.remote.ranges import RangeSource, RemoteWheel
@@ -395,16 +395,13 @@ class Archive:
 
         return read
 
-    def source(self, member: Member, on_bytes: Callable[[bytes], object] | None = None) -> ByteSource:
-        """Return the member's unpacked bytes for reading at any place, in bounded memory.
-
-        ``on_bytes`` gets the bytes of a packed member once and in order, as they are unpacked.
-        """
+    def source(self, member: Member) -> ByteSource:
+        """Return the member's unpacked bytes for reading at any place, in bounded memory."""
         if member.method == codec.STORED:
             return StoredSource(self.reader(member), member.usize)
         remote = self.remote is not None
         read = self.reader(member, ahead=not remote)
-        return InflatedSource(read, member.csize, member.usize, on_bytes=on_bytes, sparing=remote)
+        return InflatedSource(read, member.csize, member.usize, sparing=remote)
 
     def chunks(self, member: Member) -> Iterator[bytes]:
         """Give the member's unpacked bytes piece by piece; InputError at the end if size or CRC were wrong."""

@@ -10,7 +10,6 @@ import functools
 import itertools
 import re
 import struct
-import threading
 import weakref
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -24,7 +23,6 @@ from wheelfix.base.values import frozen
 from wheelfix.errors import InputError
 from wheelfix.streams import codec
 from wheelfix.streams.pool import WorkerPool
-from wheelfix.streams.source import InflatedSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -47,8 +45,6 @@ URL_SAFE = bytes.maketrans(b"+/", b"-_")
 """From the usual alphabet of base64 to the one of RECORD."""
 _SIZE_DIGITS = 19
 _NEEDS_QUOTES = regex(r'[,"\r\n]')
-_NUL = "\udc00"
-"""Stands for U+0000 while csv reads, which refuses that in Python 3.10; decoded text has no such character."""
 _ODD_LINE_ENDS = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 """Where ``str.splitlines`` ends a line and csv does not."""
 
@@ -93,21 +89,9 @@ class Record:
             message = f"it holds U+{ord(odd):04X}, where pip and installer end a line and uv does not"
             faults.append(ArchiveFault("row-malformed", "RECORD", message))
         rows: list[Row] = []
-        make = tuple.__new__  # what Row() does, without a call of Python code
-        has_nul = "\0" in text
-        lines = csv.reader(_lines(text.replace("\0", _NUL) if has_nul else text))
+        lines = csv.reader(_lines(text))
         try:
             for elements in itertools.islice(lines, MAX_ROWS + _MAX_FAULTS + 2):  # each is a row or a fault
-                if has_nul:
-                    elements = [element.replace(_NUL, "\0") for element in elements]
-                if len(elements) == 3:
-                    path, hashed, size = elements
-                    # Nearly all rows are like this, and there are ten thousand of them.
-                    if len(hashed) == 50 and hashed[:7] == "sha256=" and path and "\\" not in path:
-                        count = whole_number(size, _SIZE_DIGITS)
-                        if count is not None:
-                            rows.append(make(Row, (path, "sha256", hashed[7:], count)))
-                            continue
                 if (row := _parse_row(elements, lines.line_num, faults)) is not None:
                     rows.append(row)
                 if len(faults) > _MAX_FAULTS:
@@ -121,10 +105,6 @@ class Record:
             message = f"more than {_MAX_FAULTS} faults; the rest was not read"
             faults.append(ArchiveFault("row-malformed", "RECORD", message))
         return cls(tuple(rows), tuple(faults))
-
-    def row(self, path: str) -> Row | None:
-        """Return the first row of that path."""
-        return next((row for row in self.rows if row.path == path), None)
 
 
 _READ: weakref.WeakKeyDictionary[Archive, Record] = weakref.WeakKeyDictionary()
@@ -176,32 +156,13 @@ def _parse_row(elements: list[str], line: int, faults: list[ArchiveFault]) -> Ro
     return Row(path, algorithm, digest, count)
 
 
-ALGORITHMS = {
-    "md5": 16,
-    "sha1": 20,
-    "sha224": 28,
-    "sha256": 32,
-    "sha384": 48,
-    "sha512": 64,
-    "blake2b": 64,
-    "blake2s": 32,
-    "sha3_224": 28,
-    "sha3_256": 32,
-    "sha3_384": 48,
-    "sha3_512": 64,
-}
-"""The bytes of a digest, for each algorithm that every hashlib has; other names are never passed to it."""
-
-
 def _is_digest(algorithm: str, digest: str) -> bool:
     """Whether the text can be a digest of that algorithm."""
     if algorithm == "sha256":  # nearly every row; decoding ten thousand of them would take longer than reading them
         return len(digest.rstrip("=")) == 43
-    if algorithm not in ALGORITHMS:
-        return False
     try:
-        return len(decode_digest(digest)) == ALGORITHMS[algorithm]
-    except (ValueError, binascii.Error):
+        return 0 < len(decode_digest(digest)) == codec.digest_size(algorithm)
+    except ValueError:
         return False
 
 
@@ -218,13 +179,7 @@ def decode_digest(text: str) -> bytes:
 
 def render(rows: Iterable[Row]) -> bytes:
     """Return the bytes of a RECORD with these rows, in their order, with LF line ends."""
-    listed = [*rows]
-    quotes = _NEEDS_QUOTES.search("".join([row.path for row in listed])) is not None
-    lines = [
-        _render_row(row) if quotes or not row[1] or row[3] is None else f"{row[0]},{row[1]}={row[2]},{row[3]}\n"
-        for row in listed
-    ]
-    return "".join(lines).encode("utf-8", "surrogatepass")
+    return "".join(map(_render_row, rows)).encode("utf-8", "surrogatepass")
 
 
 def _render_row(row: Row) -> str:
@@ -276,45 +231,6 @@ class Digest(NamedTuple):  # and no dataclass: ten thousand are made
     """Why there is no value: damaged data, a wrong CRC, a wrong size."""
 
 
-class _Running:
-    """Hash, CRC and size of what came by so far."""
-
-    def __init__(self) -> None:
-        self.sha256 = codec.hasher()
-        self.crc = self.size = 0
-
-    def take(self, piece: bytes) -> None:
-        self.sha256.update(piece)
-        self.crc = codec.crc32(piece, self.crc)
-        self.size += len(piece)
-
-
-class HashedReading:
-    """A member that is hashed while it is read, so that it is unpacked once for both."""
-
-    def __init__(self, archive: Archive, member: Member) -> None:
-        self._member = member
-        # On its own, so that the source does not hold us, who hold it: the two would be collected late.
-        self._running = _Running()
-        self._tapped = member.method == codec.DEFLATED
-        self.source = archive.source(member, self._running.take if self._tapped else None)
-        """What to read from."""
-
-    def finish(self) -> Digest | None:
-        """Unpack the rest and return the digest; None for a member that the usual way has to look at."""
-        member = self._member
-        if not member.usize or not isinstance(self.source, InflatedSource):
-            return None
-        try:
-            if not self.source.ends_where_it_should():
-                return None
-        except InputError:
-            return None
-        if (self._running.size, self._running.crc) != (member.usize, member.crc):
-            return None
-        return Digest(member, "sha256", self._running.sha256.digest())
-
-
 def digests(
     archive: Archive,
     members: Iterable[Member],
@@ -329,111 +245,98 @@ def digests(
     ``known`` are digests that are known already; a member among them is not read again.
     ``algorithms`` names the algorithm for a member's name where it is not sha256; ``progress`` gets the unpacked bytes.
     """
-    wanted = algorithms or {}
+    hashing = _Hashing(archive, algorithms or {}, progress)
     found = {
-        entry: digest
-        for entry, digest in (known or {}).items()
-        if digest.algorithm == wanted.get(digest.member.name, "sha256")
+        entry: digest for entry, digest in (known or {}).items() if digest.algorithm == hashing.algorithm(digest.member)
     }
     left = [member for member in members if member.entry not in found]
     if not left:
         return found
-    stop = threading.Event()
     with WorkerPool(jobs or all_cores()) as pool:
         try:
-            for batch in pool.map(lambda batch: _digest_batch(archive, batch, wanted, stop, progress), _plan(left)):
+            for batch in pool.map(hashing.batch, _batches(left)):
                 found.update((digest.member.entry, digest) for digest in batch)
         except BaseException:
-            stop.set()
+            hashing.stopped = True
             raise
     return found
 
 
 def digest_work(archive: Archive, members: Iterable[Member]) -> Iterator[Callable[[], list[Digest]]]:
-    """Give the work of hashing members with sha256, for a pool that has other work too.
+    """Give the work of hashing members with sha256, for a pool that has other work too; the longest comes first."""
+    hashing = _Hashing(archive, {}, None)
+    for batch in _batches([*members]):
+        yield functools.partial(hashing.batch, batch)
+
+
+def _batches(members: Sequence[Member]) -> list[list[Member]]:
+    """Return large members alone, and small ones with their neighbours in the file.
 
     The longest comes first, then the small ones, which need the interpreter most, and last what needs it least.
     """
-    batches = [*_plan([*members])]
-    batches[1:] = sorted(batches[1:], key=lambda batch: len(batch) == 1)
-    for batch in batches:
-        yield functools.partial(_digest_batch, archive, batch, {})
+    large = sorted((member for member in members if member.usize > _SMALL), key=attrgetter("usize"), reverse=True)
+    batches: list[list[Member]] = []
+    begin = 0
+    for member in sorted((member for member in members if member.usize <= _SMALL), key=attrgetter("header_offset")):
+        if not batches or member.header_offset + member.csize - begin > _BATCH:
+            batches.append([])
+            begin = member.header_offset
+        batches[-1].append(member)
+    alone = [[member] for member in large]
+    return [*alone[:1], *batches, *alone[1:]]
 
 
-def _digest_batch(
-    archive: Archive,
-    batch: list[Member],
-    algorithms: Mapping[str, str],
-    stop: threading.Event | None = None,
-    progress: OnBytes = None,
-) -> list[Digest]:
-    """Hash a batch; a large member is a batch of its own."""
-    start, window = batch[0].header_offset, b""
-    if len(batch) > 1:
-        window = archive.read_at(start, batch[-1].header_offset + batch[-1].csize + 4096 - start)
-    done: list[Digest] = []
-    for member in batch if stop is None or not stop.is_set() else ():
-        algorithm = algorithms.get(member.name, "sha256")
-        digest = _digest_small(archive, member, window, start, algorithm)
-        if digest is None:
-            digest = _digest_large(archive, member, algorithm, stop, progress)
-        elif progress is not None:
-            progress(member.usize)
-        done.append(digest)
-    return done
+class _Hashing:
+    """Hashes batches of members, several at once."""
 
+    def __init__(self, archive: Archive, algorithms: Mapping[str, str], progress: OnBytes) -> None:
+        self._archive, self._algorithms, self._progress = archive, algorithms, progress
+        self.stopped = False
+        """Whether nobody waits for the results any more."""
 
-def _plan(members: Sequence[Member]) -> Iterator[list[Member]]:
-    """Give batches: large members alone and first, then small ones with their neighbours in the file."""
-    for member in sorted(members, key=attrgetter("usize"), reverse=True):
-        if member.usize <= _SMALL:
-            break
-        yield [member]
-    batch: list[Member] = []
-    small = (member for member in members if member.usize <= _SMALL)
-    for member in sorted(small, key=attrgetter("header_offset")):
-        if batch and member.header_offset + member.csize - batch[0].header_offset > _BATCH:
-            yield batch
-            batch = []
-        batch.append(member)
-    if batch:
-        yield batch
+    def algorithm(self, member: Member) -> str:
+        """Return what a member is hashed with."""
+        return self._algorithms.get(member.name, "sha256")
 
+    def batch(self, batch: list[Member]) -> list[Digest]:
+        """Hash some members; a large one is a batch of its own."""
+        start, window = batch[0].header_offset, b""
+        if len(batch) > 1:
+            window = self._archive.read_at(start, batch[-1].header_offset + batch[-1].csize + 4096 - start)
+        return [self._small(member, window, start) or self._large(member) for member in batch if not self.stopped]
 
-def _digest_small(archive: Archive, member: Member, window: bytes, start: int, algorithm: str) -> Digest | None:
-    """Hash a small member out of a window of the file; None for anything unusual, and for what is not in the window."""
-    at = member.header_offset - start
-    if at + LOCAL.size > len(window) or archive.why_refused(member):
-        return None
-    signature, name_length, extra_length = _LENGTHS.unpack_from(window, at)
-    at += LOCAL.size + name_length + extra_length
-    data = window[at : at + member.csize]
-    plain = codec.inflate_whole(data, member.usize) if member.method == codec.DEFLATED else data
-    if signature != LOCAL_SIGNATURE or plain is None or (len(plain), codec.crc32(plain)) != (member.usize, member.crc):
-        return None
-    total = codec.hasher(algorithm)
-    total.update(plain)
-    return Digest(member, algorithm, total.digest())
+    def _small(self, member: Member, window: bytes, start: int) -> Digest | None:
+        """Hash a small member out of a window of the file; None for what is unusual, or not in the window."""
+        at = member.header_offset - start
+        if at + LOCAL.size > len(window) or self._archive.why_refused(member):
+            return None
+        signature, name_length, extra_length = _LENGTHS.unpack_from(window, at)
+        at += LOCAL.size + name_length + extra_length
+        data = window[at : at + member.csize]
+        plain = codec.inflate_whole(data, member.usize) if member.method == codec.DEFLATED else data
+        if (
+            signature != LOCAL_SIGNATURE
+            or plain is None
+            or (len(plain), codec.crc32(plain)) != (member.usize, member.crc)
+        ):
+            return None
+        return self._digest(member, [plain])
 
+    def _large(self, member: Member) -> Digest:
+        try:
+            return self._digest(member, self._archive.chunks(member))
+        except InputError as exc:
+            return Digest(member, self.algorithm(member), error=exc.because or exc.what)
 
-def _digest_large(
-    archive: Archive,
-    member: Member,
-    algorithm: str,
-    stop: threading.Event | None,
-    progress: OnBytes,
-) -> Digest:
-    total = codec.hasher(algorithm)
-    try:
-        for chunk in archive.chunks(member):
-            total.update(chunk)
-            if progress is not None:
-                progress(len(chunk))
-            if stop is not None and stop.is_set():
-                return Digest(member, algorithm, error="interrupted")
-    except InputError as exc:
-        return Digest(member, algorithm, error=exc.because or exc.what)
-    return Digest(member, algorithm, total.digest())
+    def _digest(self, member: Member, pieces: Iterable[bytes]) -> Digest:
+        total = codec.hasher(self.algorithm(member))
+        for piece in pieces:
+            total.update(piece)
+            if self._progress is not None:
+                self._progress(len(piece))
+            if self.stopped:
+                break
+        return Digest(member, self.algorithm(member), total.digest())
 
 
 # ---------------------------------------------------------------------------------------------------------- recordcheck
@@ -441,33 +344,29 @@ def _digest_large(
 
 
 def check_record(
-    archive: Archive,
-    record: Record | None = None,
-    *,
-    hashes: bool = False,
-    jobs: int | None = None,
-    progress: OnBytes = None,
+    archive: Archive, *, hashes: bool = False, jobs: int | None = None, progress: OnBytes = None
 ) -> tuple[ArchiveFault, ...]:
     """Return every disagreement between RECORD and the members: names and sizes, and with ``hashes`` their bytes.
 
-    Without ``record`` the archive's own is read. Paths are compared as the archive spells them, prefix included.
+    Paths are compared as the archive spells them, prefix included.
     """
-    own = record_member(archive)
-    if own is None:
+    record = read_record(archive)
+    if record is None:
         return (ArchiveFault("record-missing", "RECORD", "there is no RECORD", (PIP, UV, INSTALLER)),)
-    record = record or read_record(archive) or Record()
-    rows, members, own_path = _counterparts(archive, record, own)
+    rows, members, own = _counterparts(archive, record)
     faults = list(record.faults)
     if len(rows) < len(record.rows):
         faults += _second_rows(record.rows, rows)
-    faults += _check_rows(rows, members, own_path)
+    faults += _check_rows(rows, members, own)
     if hashes:
-        faults += check_hashes(archive, record, jobs=jobs, progress=progress)
+        faults += check_hashes(archive, jobs=jobs, progress=progress)
     return tuple(faults)
 
 
-def _counterparts(archive: Archive, record: Record, own: Member) -> tuple[dict[str, Row], dict[str, Member], str]:
+def _counterparts(archive: Archive, record: Record) -> tuple[dict[str, Row], dict[str, Member], str]:
     """Rows and members by the path that they share, and the path of RECORD itself."""
+    own = record_member(archive)
+    assert own is not None
     prefix = own.name[: own.name.rfind("/", 0, -len("/RECORD")) + 1]
     rows = {row.path: row for row in reversed(record.rows)}
     members = {member.name.removeprefix(prefix): member for member in archive.members if member.name[-1:] != "/"}
@@ -495,8 +394,6 @@ def _check_rows(rows: dict[str, Row], members: dict[str, Member], own: str) -> F
             yield ArchiveFault("signature", path, message, by)
             continue
         row = rows.get(path)
-        if row is not None and row.size == member.usize and row.algorithm == "sha256" and path != own:
-            continue  # as nearly all are
         if row is None:
             yield ArchiveFault("row-missing", path, "the member has no row in RECORD", (INSTALLER,))
         elif path == own:
@@ -545,7 +442,6 @@ def _check_row(row: Row, member: Member) -> Faults:
 
 def check_hashes(
     archive: Archive,
-    record: Record | None,
     *,
     jobs: int | None,
     progress: OnBytes = None,
@@ -556,10 +452,10 @@ def check_hashes(
 
     ``known`` are digests of members; only those of ``names`` are looked at, if there are any.
     """
-    own = record_member(archive)
-    if own is None or record is None:
+    record = read_record(archive)
+    if record is None:
         return
-    rows, members, own_path = _counterparts(archive, record, own)
+    rows, members, own = _counterparts(archive, record)
     if names is not None:
         members = {path: member for path, member in members.items() if member.name in names}
     algorithms = {
@@ -572,7 +468,7 @@ def check_hashes(
         digest = found[member.entry]
         if digest.error:
             yield ArchiveFault("member-unreadable", path, digest.error)
-        elif path in rows and rows[path].algorithm and path != own_path:
+        elif path in rows and rows[path].algorithm and path != own:
             yield from _compare(rows[path], digest)
 
 

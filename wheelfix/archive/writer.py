@@ -28,7 +28,7 @@ from wheelfix.archive.directory import (
     without_sizes,
 )
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.record import Row, check_hashes, check_record, digests, encode_digest, read_record, render
+from wheelfix.archive.record import Row, check_hashes, check_record, digests, encode_digest, render
 from wheelfix.base.options import all_cores
 from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
 from wheelfix.streams import codec
@@ -260,7 +260,7 @@ def _read_back(path: Path, source: Archive, new: Sequence[NewMember], jobs: int)
             faults = [fault for fault in check_archive(archive) if (fault.kind, fault.subject) not in before]
             faults += check_record(archive)
             names = {member.name for member in new}
-            wrong = [*check_hashes(archive, read_record(archive), jobs=jobs, names=names)]
+            wrong = [*check_hashes(archive, jobs=jobs, names=names)]
     except InputError as exc:
         raise EnvironmentFailure("the wheel that was written cannot be read back", because=str(exc)) from exc
     by_name = {fault.subject: fault for fault in wrong}

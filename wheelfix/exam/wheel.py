@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.conformance import check_archive, size_faults, stored_fault
 from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.record import Digest, HashedReading, check_hashes, check_record, digest_work, read_record
+from wheelfix.archive.record import Digest, check_hashes, check_record, digest_work
 from wheelfix.errors import InputError
 from wheelfix.exam import examine
 from wheelfix.exam.examination import ArchiveFacts, Examination, Progress
@@ -28,6 +28,7 @@ from wheelfix.pe.image import read_image
 from wheelfix.pe.modulenames import read_numpy
 from wheelfix.pe.version import read_version
 from wheelfix.streams.pool import Task, WorkerPool
+from wheelfix.streams.source import HashingSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -132,8 +133,7 @@ class WheelScan:
             return ()
         others = {digest.member.entry: digest for work in self._hashing for digest in work.result()}
         known = self._images.digests | others
-        record = read_record(self._archive)
-        return tuple(check_hashes(self._archive, record, jobs=self._options.jobs, known=known))
+        return tuple(check_hashes(self._archive, jobs=self._options.jobs, known=known))
 
 
 def _no_images(view: FileView, archive: Archive) -> list[Member]:
@@ -173,8 +173,9 @@ class Images:
     def _read(self, member: Member) -> ImageFacts | None:
         """Return the facts of a member; None for one that cannot be read, which the view shows as empty."""
         try:
-            reading = HashedReading(self._archive, member) if self._verify else None
-            source = reading.source if reading is not None else self._archive.source(member)
+            source = self._archive.source(member)
+            hashing = HashingSource(source) if self._verify else None
+            source = hashing or source
             facts = read_image(source)
             if is_released_whole(member.name.rpartition("/")[2], self._archive.path.name.partition("-")[0]):
                 self.details[read_version, member.name] = read_version(source)
@@ -182,7 +183,7 @@ class Images:
                 self.details[read_numpy, member.name] = read_numpy(source)
         except InputError:
             return None
-        digest = reading.finish() if reading is not None else None
-        if digest is not None:
-            self.digests[member.entry] = digest
+        with contextlib.suppress(InputError):  # what is wrong with it is told when its hash is compared
+            if hashing is not None:
+                self.digests[member.entry] = Digest(member, value=hashing.finish(member.crc))
         return facts

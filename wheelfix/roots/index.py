@@ -16,7 +16,6 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from wheelfix.archive.reader import Archive, Member
-from wheelfix.archive.record import HashedReading
 from wheelfix.base.values import replace
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.model import ByteSource, FileVersion, ImageFacts, Machine, Malformed, Signature, dll_key, fold
@@ -30,8 +29,7 @@ from wheelfix.roots import root as tree
 from wheelfix.roots.release import shown_version
 from wheelfix.roots.root import Required, Root, RootFile, RootFolder, Skipped
 from wheelfix.roots.toolkits import conda_owners, pip_owners
-from wheelfix.streams import codec
-from wheelfix.streams.source import FileSource, TeeSource, chunks
+from wheelfix.streams.source import FileSource, HashingSource, chunks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -311,24 +309,12 @@ class RootIndex:
         key, packed = _ident(file), self.packed(file)
         if packed is not None:
             packed[0].expect([packed[1]])
-        known = ("sha256", key) in self._facts
-        if packed is not None and packed[1].method == codec.DEFLATED and not known:
-            try:
-                reading = HashedReading(*packed)
-            except InputError:
-                return  # asking for one of the facts gives the reason
-            self._facts["signature", key] = self._read_signature(reading.source)
-            digest = reading.finish()
-            if digest is not None:
-                self._facts["sha256", key] = digest.value.hex()
-                self._facts["version", key] = read_version(reading.source)
-        elif packed is None and not known:
-            total = hashlib.sha256()
-            with self._opened(file) as source:
-                passing = TeeSource(source, total.update)
-                self._facts["signature", key] = self._read_signature(passing)
-                passing.finish()
-            self._facts["sha256", key] = total.hexdigest()
+        if ("sha256", key) not in self._facts:
+            with contextlib.suppress(InputError), self._opened(file) as source:  # asking for a fact gives the reason
+                hashing = HashingSource(source)
+                self._facts["signature", key] = self._read_signature(hashing)
+                self._facts["sha256", key] = hashing.finish(packed[1].crc if packed is not None else None).hex()
+                self._facts["version", key] = read_version(source)
         self.signature(file)
         self.sha256(file)
         self.version(file)

@@ -131,6 +131,13 @@ def hasher(name: str = "sha256") -> hashlib._Hash:
     return hashlib.new(name, usedforsecurity=False)
 
 
+def digest_size(name: str) -> int:
+    """Return the bytes of a digest; 0 for an algorithm that not every hashlib has, or whose digests have any length."""
+    import hashlib
+
+    return hasher(name).digest_size if name in hashlib.algorithms_guaranteed else 0
+
+
 def inflate_error() -> tuple[type[Exception], ...]:
     """Return the exceptions with which a damaged stream is reported."""
     return (zlib.error, _fastest().error)

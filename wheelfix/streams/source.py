@@ -225,36 +225,6 @@ class MemorySource:
         return self._data[offset : offset + length] if offset >= 0 and length > 0 else b""
 
 
-class TeeSource:
-    """Bytes that pass by once and in order, as far as they are read; for one reader."""
-
-    def __init__(self, source: ByteSource, on_bytes: Callable[[bytes], object]) -> None:
-        self._source, self._tap = source, on_bytes
-        self._passed = 0
-
-    @property
-    def size(self) -> int:
-        """How many bytes there are."""
-        return self._source.size
-
-    def read_at(self, offset: int, length: int) -> bytes:
-        """Return up to ``length`` bytes from ``offset``; those before them go past first."""
-        for skipped in chunks(self._source, self._passed, offset):
-            self._pass(skipped)
-        data = self._source.read_at(offset, length)
-        if offset + len(data) > self._passed:
-            self._pass(data[self._passed - offset :])
-        return data
-
-    def finish(self) -> None:
-        """Let the rest go past."""
-        self.read_at(self.size, 0)
-
-    def _pass(self, data: bytes) -> None:
-        self._tap(data)
-        self._passed += len(data)
-
-
 class StoredSource:
     """A member that lies uncompressed in an archive."""
 
@@ -276,8 +246,6 @@ class StoredSource:
 class InflatedSource:
     """A deflated member, inflated only as far as it is read, in bounded memory; safe to read from several threads.
 
-    ``on_bytes`` gets every byte once and in order, as it is inflated for the first time.
-
     Raises InputError when the stream is damaged or ends before ``usize`` bytes came out; bytes behind ``usize``
     are never looked at.
     """
@@ -289,11 +257,10 @@ class InflatedSource:
         usize: int,
         *,
         cache: int = CACHE,
-        on_bytes: Callable[[bytes], object] | None = None,
         sparing: bool = False,
     ) -> None:
         """``sparing`` reads no more packed bytes than it takes, in more steps."""
-        self._tap, self._budget = on_bytes, cache
+        self._budget = cache
         self._packed = Packed(read_compressed, csize, usize, sparing)
         self._lock = threading.Lock()
         self._recent: deque[tuple[int, bytes]] = deque()
@@ -348,16 +315,14 @@ class InflatedSource:
             start = self._head.reached
             chunk = self._head.step(self._packed, end)
             if self._head is self._frontier:
-                self._pass(chunk)
+                self._keep_place()
             if self._head.reached + self._budget > offset:  # else it would soon be forgotten
                 self._remember(start, chunk)
             if self._head.reached > offset:
                 return start, chunk
 
-    def _pass(self, chunk: bytes) -> None:
-        """Hand over what was inflated for the first time, and keep a copy of this place if the last is far behind."""
-        if self._tap is not None:
-            self._tap(chunk)
+    def _keep_place(self) -> None:
+        """Keep a copy of how far the stream was inflated, if the last one is far behind."""
         if self._frontier.reached - self._checkpoints[-1].reached >= self._spacing:
             self._checkpoints.append(self._frontier.fork())
             if len(self._checkpoints) > CHECKPOINTS:
@@ -371,11 +336,47 @@ class InflatedSource:
             self._remembered -= len(self._recent.popleft()[1])
 
 
-def chunks(source: ByteSource, start: int = 0, end: int | None = None) -> Iterator[bytes]:
+class HashingSource:
+    """A source whose bytes are hashed once and in order, as far as they are read; for one reader."""
+
+    def __init__(self, source: ByteSource) -> None:
+        self._source = source
+        self._sha256 = codec.hasher()
+        self._crc = self._hashed = 0
+
+    @property
+    def size(self) -> int:
+        """How many bytes there are."""
+        return self._source.size
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Return up to ``length`` bytes from ``offset``; those before them are hashed first."""
+        for skipped in chunks(self._source, self._hashed, offset, 64 << 10):  # as much as stays in the cache
+            self._hash(skipped)
+        data = self._source.read_at(offset, length)
+        if offset + len(data) > self._hashed:
+            self._hash(data[self._hashed - offset :])
+        return data
+
+    def _hash(self, data: bytes) -> None:
+        self._sha256.update(data)
+        self._crc = codec.crc32(data, self._crc)
+        self._hashed += len(data)
+
+    def finish(self, crc: int | None = None) -> bytes:
+        """Read the rest and return the SHA-256; InputError for another CRC, and for bytes behind those of a member."""
+        self.read_at(self.size, 0)
+        ends = not isinstance(self._source, InflatedSource) or self._source.ends_where_it_should()
+        if not ends or crc not in {None, self._crc}:
+            raise InputError("the bytes of a member are not those that the archive says")
+        return self._sha256.digest()
+
+
+def chunks(source: ByteSource, start: int = 0, end: int | None = None, step: int = 1 << 20) -> Iterator[bytes]:
     """Yield the bytes from ``start`` to ``end`` in pieces; stops early where the source does."""
     end = source.size if end is None else min(end, source.size)
     while start < end:
-        piece = source.read_at(start, min(1 << 20, end - start))
+        piece = source.read_at(start, min(step, end - start))
         if not piece:
             return
         yield piece
