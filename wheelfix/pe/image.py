@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import operator
 import struct
 import sys
 from array import array
@@ -222,75 +221,31 @@ class Space:
         A name that does not end within NAME_LIMIT, or is empty, is left out too.
         """
         found: dict[int, str] = {}
-        ordered = sorted(rvas)
-        if len(set(ordered)) < len(ordered):
-            ordered = list(dict.fromkeys(ordered))
-        at, count = 0, len(ordered)
-        while at < count:
+        ordered = sorted(set(rvas))
+        at = 0
+        while at < len(ordered):
             start = ordered[at]
             run = ordered[at : bisect_left(ordered, start + WINDOW, at)]
-            gaps = list(map(operator.sub, run[1:], run))
-            if gaps and max(gaps) > GAP:
-                del run[next(index for index, gap in enumerate(gaps) if gap > GAP) + 1 :]
+            del run[next((index for index in range(1, len(run)) if run[index] - run[index - 1] > GAP), len(run)) :]
             block = self.read(start, run[-1] - start + NAME_LIMIT).decode("latin-1")
             # The block may end with its section; what lies behind it is for the next round.
             del run[max(bisect_left(run, start + len(block)), 1) :]
-            adjacent = _adjacent(block, array("Q", run))
-            found.update(zip(run, adjacent, strict=True) if adjacent else self._scattered(block, run))
+            self._cut(block, run, found)
             at += len(run)
         return found
 
-    def listed_names(self, rvas: array[int]) -> list[str] | None:
-        """Return the names at these addresses, if they lie there one after the other, as linkers write exports."""
-        names: list[str] = []
-        at, count = 0, len(rvas)
-        while at < count:
-            start = rvas[at]
-            run = rvas[at : bisect_left(rvas, start + WINDOW, at)]
-            if not run or not 0 <= run[-1] - start < WINDOW:
-                return None
-            found = _adjacent(self.read(start, run[-1] - start + NAME_LIMIT).decode("latin-1"), run)
-            if found is None:
-                return None
-            names += found
-            at += len(run)
-        return names
-
-    def _scattered(self, block: str, run: list[int]) -> dict[int, str]:
+    def _cut(self, block: str, run: list[int], found: dict[int, str]) -> None:
         """Cut the names that begin at the addresses of ``run`` out of the block that begins at the first."""
-        found: dict[int, str] = {}
-        start, left, plain = run[0], self._names, block.isascii()
+        start, plain = run[0], block.isascii()
         for rva in run:
             begin = rva - start
             end = block.find("\0", begin, begin + NAME_LIMIT)
             if end > begin:
                 name = block[begin:end]
                 found[rva] = name if plain or name.isascii() else text(name.encode("latin-1"))
-                left -= end - begin
-                if left < 0:
+                self._names -= end - begin
+                if self._names < 0:
                     raise Exhausted("its names overlap to more than the file's own size")
-        self._names = left
-        return found
-
-
-def _adjacent(block: str, run: array[int]) -> list[str] | None:
-    """Cut the names as one, if they follow one another without a break; else None."""
-    end = block.find("\0", run[-1] - run[0])
-    if end < 0:
-        return None
-    block = block[:end]
-    parts = block.split("\0")
-    lengths = array(run.typecode, map(len, parts))
-    if len(parts) != len(run) or not block.isascii() or not 0 < min(lengths) <= max(lengths) < NAME_LIMIT:
-        return None
-    # Each begins behind the one before it and its zero. All of these additions are one, of numbers with an address in
-    # each digit. No digit can overflow: from there on all addresses would be lower than the first, and the last is not.
-    zeros = array(run.typecode, [1]) * (len(run) - 1)
-    return parts if _number(run[:-1]) + _number(lengths[:-1]) + _number(zeros) == _number(run[1:]) else None
-
-
-def _number(digits: array[int]) -> int:
-    return int.from_bytes(digits.tobytes(), sys.byteorder)
 
 
 def without_overlaps(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -558,24 +513,19 @@ class _TableReader:
         indices = _integers("H", self.space.read(ordinal_table, 2 * named))
         if len(targets) < functions or len(name_rvas) < named or len(indices) < named:
             self.odd("the export table is cut off")
-        gaps = b"\0\0\0\0" in targets.tobytes() and 0 in targets  # the first is fast, the second right
-        if indices and (max(indices) >= len(targets) or (gaps and not all(map(targets.__getitem__, indices)))):
-            self.odd("some exported names belong to no function")  # and so GetProcAddress does not find them
-            real = {index for index, target in enumerate(targets) if target}
-            kept = [(at, index) for at, index in zip(name_rvas, indices, strict=False) if index in real]
-            name_rvas, indices = array("I", (at for at, _ in kept)), array("H", (index for _, index in kept))
-        ordinals = range(base, base + len(targets))
-        pointers = [target for target in targets if rva <= target < rva + size]
-        if not pointers and not gaps and (listed := self.space.listed_names(name_rvas)) is not None:
-            self.exports = Exports(frozenset(listed), frozenset(ordinals))
-            return
-        names = self.space.names(name_rvas)
-        if len(names) < len(name_rvas) and not all(map(names.__contains__, name_rvas)):
+        # GetProcAddress does not find a name that belongs to no function.
+        listed = [*zip(name_rvas, indices, strict=False)]
+        entries = [(at, index) for at, index in listed if index < len(targets) and targets[index]]
+        if len(entries) < len(listed):
+            self.odd("some exported names belong to no function")
+        names = self.space.names(at for at, _ in entries)
+        if not all(at in names for at, _ in entries):
             self.odd("some exported names cannot be read")
+        pointers = [target for target in targets if rva <= target < rva + size]
         self.exports = Exports(
             names=frozenset(names.values()),
-            ordinals=frozenset(itertools.compress(ordinals, targets)),
-            forwarders=self._forwarders(pointers, base, targets, zip(name_rvas, indices, strict=False), names),
+            ordinals=frozenset(itertools.compress(range(base, base + len(targets)), targets)),
+            forwarders=self._forwarders(pointers, base, targets, entries, names),
         )
 
     def _forwarders(
@@ -597,7 +547,7 @@ class _TableReader:
             self.odd("some forwarders cannot be read")
         result: dict[Symbol, str] = {base + index: homes[at] for index, at in enumerate(targets) if at in homes}
         for at, index in entries:
-            if at in names and index < len(targets) and targets[index] in homes:
+            if at in names and targets[index] in homes:
                 result[names[at]] = homes[targets[index]]
         return result
 
