@@ -217,9 +217,6 @@ CASES: dict[str, Case] = {
     **{f"name-{key}": Case("unsafe-path", [Entry(name, TEXT)]) for key, name in UNSAFE_NAMES.items()},
 }
 
-TESTED_WITH = {"pip": "26.3", "uv": "0.13.7"}
-"""The versions with which the next table was made."""
-
 REFUSED_BY: dict[str, tuple[str, ...]] = {
     "pip": (
         "name-up",

@@ -12,6 +12,7 @@ import pytest
 
 from tests.archive.byhand import Entry, write_wheel_by_hand
 from tests.archive.drafts import Draft, draft
+from tests.archive.hostile import CASES
 from tests.support.clients import find
 from tests.support.installers import (
     CLIENTS,
@@ -23,7 +24,7 @@ from tests.support.installers import (
     verdict_of,
     wheel_unpack,
 )
-from tests.support.parts import parts
+from tests.support.parts import every, parts
 from tests.support.tiers import absent
 from tests.support.wheels import ALONE
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
@@ -113,6 +114,15 @@ def test_verify_agrees_with_the_installers_on_many_wheels(tmp_path, start):
 def test_what_repair_writes_is_taken_by_everybody(tmp_path, start):
     needs_clients()
     assert list(repaired(range(start, start + 50), tmp_path)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", every(3, [key for key in CASES if key != "up-and-down"]))  # its place is another name
+def test_verify_agrees_about_each_irregularity(tmp_path, key):
+    needs_clients()
+    case = CASES[key]
+    path = write_wheel_by_hand(tmp_path / "wheel", case.entries, **case.options)
+    assert list(disagreements(path, tmp_path / "prefix")) == []
 
 
 @pytest.mark.slow

@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-import http.server
 import random
-import shutil
-import subprocess
-import sys
-import threading
 import zipfile
-from collections.abc import Iterator
-from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 from tests.archive.byhand import Entry, deflate, write_wheel_by_hand
-from tests.archive.hostile import CASES, TESTED_WITH, TEXT, refused_by
-from tests.support.installers import pip_here
-from tests.support.parts import every
-from tests.support.tiers import require
+from tests.archive.hostile import CASES, TEXT, refused_by
 from tests.support.wheels import build_wheel
 from wheelfix.archive import conformance
 from wheelfix.archive.conformance import check_archive, stored_fault
@@ -73,66 +62,6 @@ def test_order_in_the_file_need_not_be_that_of_the_directory(tmp_path):
         assert check_archive(archive) == ()
         assert check_record(archive, hashes=True) == ()
         assert archive.members[-1].name == "a.txt"
-
-
-# ------------------------------------------------------------------------------ the table against real programs
-
-
-def _version(tool: str) -> str:
-    try:
-        return metadata.version(tool)
-    except metadata.PackageNotFoundError:
-        return ""
-
-
-def _needs(tool: str) -> None:
-    reason = f"the table was made with {tool} {TESTED_WITH[tool]}, here is {_version(tool) or 'none'}"
-    require(_version(tool) == TESTED_WITH[tool], reason)
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
-    """A folder and the address under which it is served to this machine."""
-    folder = tmp_path_factory.mktemp("served")
-
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield folder, f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("key", every(3, CASES))
-def test_uv_refuses_just_these(served, key):
-    _needs("uv")
-    folder, address = served
-    case = CASES[key]
-    path = write_wheel_by_hand(folder / key, case.entries, **case.options)
-    uv = shutil.which("uv", path=str(Path(sys.executable).parent)) or "uv"
-    options = ["--no-deps", "--no-index", "--no-cache", "--python", sys.executable]
-    codes = [
-        subprocess.run(
-            [uv, "pip", "install", *options, "--target", str(folder / key / str(number)), where],
-            capture_output=True,
-            check=False,
-        ).returncode
-        for number, where in enumerate((str(path), f"{address}/{key}/{path.name}"))
-    ]
-    assert any(codes) == ("uv" in refused_by(key))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("key", CASES)
-def test_pip_refuses_just_these(tmp_path, key):
-    _needs("pip")
-    case = CASES[key]
-    path = write_wheel_by_hand(tmp_path, case.entries, **case.options)
-    refused = pip_here(path, tmp_path / "t")  # in a process of its own it takes a second; test_agreement compares both
-    assert bool(refused) == ("pip" in refused_by(key))
 
 
 # --------------------------------------------------------------------------------------------------------------- stored

@@ -89,15 +89,6 @@ def test_a_file_cannot_be_a_folder():
     assert list(names.files_as_folders({"x/", "x/y/z.txt", "x/y/"})) == []
 
 
-@pytest.mark.parametrize(
-    "spelled",
-    [["a/B.py", "c"], ["a/B./c"], ["a /b"], ["x."], ["x "], ["Ä/b"], ["a/", "b"], ["a\nb", "C"], []],
-    ids=repr,
-)
-def test_keys_of_many_names_are_those_of_each(spelled):
-    assert names.windows_keys(spelled) == [names.windows_key(name) for name in spelled]
-
-
 def test_a_name_with_a_line_end_is_one_name():
     assert list(names.files_as_folders(["a\nb", "a\nb/c"])) == [("a\nb", "a\nb/")]
 

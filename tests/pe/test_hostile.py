@@ -7,7 +7,7 @@ import random
 import struct
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.pe.raw import OFFSET, PE_AT, RVA, Counting, patched, raw_pe
@@ -188,21 +188,6 @@ def test_cut_at_every_length(seed):
     for length in range(0, len(seed), 7):
         checked(seed[:length])
         read_version(Counting(seed[:length]))
-
-
-@pytest.mark.slow
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(
-    st.sampled_from([SEED, SEED32]),
-    st.lists(st.tuples(st.integers(0, len(SEED) - 1), st.binary(min_size=1, max_size=8)), min_size=1, max_size=12),
-)
-def test_flipped_bytes_never_raise(seed, flips):
-    file = bytearray(seed)
-    for at, data in flips:
-        at %= len(file)
-        file[at : at + len(data)] = data[: len(file) - at]
-    checked(bytes(file))
-    read_version(Counting(bytes(file)))
 
 
 @settings(max_examples=200, deadline=None)

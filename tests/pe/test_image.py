@@ -135,12 +135,6 @@ class TestSpace:
             base + 16: "vieré",
         }
 
-    def test_adjacent_names_are_cut_as_one(self):
-        names = [f"symbol_{number:05}" for number in range(50_000)]
-        block = "\0".join(names).encode() + b"\0"
-        found = self.space(block).names(RVA + 13 * index for index in range(50_000))
-        assert list(found.values()) == names
-
     def test_names_in_the_last_bytes_of_a_window_are_whole(self):
         body = (b"a" * 1000 + b"\0") * 3000
         found = self.space(body).names(RVA + 1001 * index for index in range(3000))

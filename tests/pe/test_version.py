@@ -5,8 +5,6 @@ from __future__ import annotations
 import struct
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.pe.raw import OFFSET, PE_AT, RVA, raw_pe
 from tests.pe.wheels import FOLDER, WHEELS, members, wheel
@@ -198,19 +196,6 @@ def test_no_compiler_without_a_rich_header(file):
 
 def test_no_compiler_in_a_damaged_stream():
     assert newest_compiler(InflatedSource(lambda at, length: b"\xff" * length, 1000, 50_000)) == 0
-
-
-WHOLE = with_rich(rich((0x105, 30151, 800), (0x102, 27508, 1)))
-
-
-@pytest.mark.slow
-@settings(max_examples=300, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, OFFSET), st.binary(min_size=1, max_size=6)), min_size=1, max_size=8))
-def test_flipped_bytes_never_raise(flips):
-    file = bytearray(WHOLE)
-    for at, data in flips:
-        file[at : at + len(data)] = data
-    newest_compiler(MemorySource(bytes(file)))
 
 
 @pytest.mark.real

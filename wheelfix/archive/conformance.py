@@ -183,7 +183,7 @@ def _hidden(start: int, end: int, before: str) -> ArchiveFault:
 
 def _end_of(archive: Archive, local: Local) -> tuple[int, str]:
     """Return where a member ends in the file, data descriptor included, and what is odd about the descriptor."""
-    if not local.flags & DESCRIPTOR or not local.data:
+    if not local.data:
         return local.end, ""
     member = local.member
     raw = archive.read_at(local.end, 24)
@@ -195,7 +195,7 @@ def _end_of(archive: Archive, local: Local) -> tuple[int, str]:
             if fits and shape.unpack(body) == (member.crc, member.csize, member.usize):
                 odd = "its data descriptor has 64 bits without need" if shape.size == 20 and not wide else ""
                 return local.end + len(signature) + shape.size, odd
-    return local.end, "no data descriptor follows its data" if local.flags & member.flags & DESCRIPTOR else ""
+    return local.end, "no data descriptor follows its data" if member.flags & DESCRIPTOR else ""
 
 
 def _member_faults(archive: Archive, local: Local) -> Faults:

@@ -368,7 +368,6 @@ class Metadata:
     version: str = ""
     requires_dist: tuple[str, ...] = ()
     requires_python: str = ""
-    license_files: tuple[str, ...] = ()
     headers: HeaderFields = field(default_factory=dict)
     """All fields, by lower-case name."""
 
@@ -557,7 +556,6 @@ def _metadata(headers: HeaderFields) -> Metadata:
         first("version"),
         headers.get("requires-dist", ()),
         first("requires-python"),
-        headers.get("license-file", ()),
         headers,
     )
 
@@ -588,7 +586,7 @@ def _check_licenses(archive: Archive, where: str, metadata: Metadata) -> Faults:
     major, _, minor = stated.partition(".")
     if (number_pair(major, minor) or (0, 0)) < (2, 4):
         return  # before 2.4 tools wrote License-File with paths of their own choice
-    for path in metadata.license_files:
+    for path in metadata.headers.get("license-file", ()):
         if archive.find(f"{where}licenses/{path}") is None:
             message = f"METADATA names the license file {path!r}, which is not in the wheel"
             yield ArchiveFault("license-file-missing", f"{where}licenses/{path}", message, (PYPI,))

@@ -157,20 +157,11 @@ def windows_key(name: str) -> str:
     return key
 
 
-def windows_keys(names: Collection[str]) -> list[str]:
-    """Return :func:`windows_key` of each name; those of ordinary wheels in one step."""
-    text = ("\n".join(names) + "\n").replace("/\n", "\n")
-    ordinary = text.isascii() and not any(mark in text for mark in ("./", " /", ".\n", " \n"))
-    if not ordinary or text.count("\n") != len(names):
-        return [windows_key(name) for name in names]
-    return text.lower().split("\n")[:-1]
-
-
 def collisions(names: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Give pairs of different names that are one file on Windows, in the order of the second."""
     seen: dict[str, str] = {}
-    for key, name in zip(windows_keys(names), names, strict=True):
-        first = seen.setdefault(key, name)
+    for name in names:
+        first = seen.setdefault(windows_key(name), name)
         if first != name:
             yield first, name
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import io
-import operator
 import posixpath
 import stat
 from operator import attrgetter
@@ -57,9 +56,6 @@ if TYPE_CHECKING:
 # Each fault says who refuses such an archive, as observed with pip 26, uv 0.13 and in the sources of PyPI.
 
 _METHOD_NAMES = {1: "shrink", 6: "implode", 9: "deflate64", 12: "bzip2", 14: "lzma", 93: "zstd", 95: "xz", 99: "AES"}
-
-
-_SPAN = operator.attrgetter("header_offset", "name", "csize")
 
 
 @dataclass
@@ -140,13 +136,9 @@ class Inspection:
 
     def _bounds_faults(self, members: Sequence[Member]) -> Faults:
         """Give members that reach beyond the directory or into one another, by what the directory says."""
-        starts = [*map(operator.attrgetter("header_offset"), members)]
-        ends = [at + 30 + len(name) + size for at, name, size in map(_SPAN, members)]
-        if all(map(operator.le, ends, [*starts[1:], self.directory_at])):
-            return
         edge = self.directory_at
         previous: Member | None = None
-        for member in sorted(members, key=lambda member: member.header_offset, reverse=True):
+        for member in sorted(members, key=attrgetter("header_offset"), reverse=True):
             end = member.header_offset + 30 + len(member.name) + member.csize
             if end > edge:
                 if previous is None or end > self.directory_at:
@@ -222,7 +214,7 @@ def _name_faults(members: Sequence[Member], index: Collection[str]) -> Faults:
 def _file_as_folder_faults(index: Collection[str]) -> Faults:
     """Give files that are folders too, as they are spelled and as Windows reads them."""
     files = [name for name in index if name[-1:] != "/"]
-    keys = dict(zip(names.windows_keys(files), files, strict=True))
+    keys = {names.windows_key(name): name for name in files}
     on_windows = list(names.files_as_folders(keys))
     # What is a folder as it is spelled is one on Windows too; only entries of folders are not among the keys.
     some = on_windows or len(files) < len(index)

@@ -73,8 +73,6 @@ class AtomicFile:
         self._in_kernel = True
         self._copying: list[Task[None]] = []
         self._settling: Task[None] | None = None
-        self._lasting = False
-        """Whether nothing was written since it was last flushed to disk."""
         self._thread = WorkerPool(1)
         self._beside = WorkerPool(1)
         self._waiting = 0
@@ -144,7 +142,6 @@ class AtomicFile:
 
     def _note(self, length: int) -> None:
         """Count what was written, and from time to time have it put on the disk, so that little is left for the end."""
-        self._lasting = False
         self._waiting += length
         if _ADVISE is not None and self._waiting >= _WRITE_OUT:
             self._waiting = 0
@@ -209,9 +206,8 @@ class AtomicFile:
             task.result()
 
     def settle(self) -> None:
-        """Hand everything to the system and begin to flush it to disk, while it is read back."""
+        """Hand everything to the system and begin to flush it to disk, while it is read back; nothing may follow."""
         self.flush()
-        self._lasting = True
         self._settling = self._thread.submit(functools.partial(os.fsync, self._descriptor))
 
     def sync(self) -> None:
@@ -224,10 +220,10 @@ class AtomicFile:
         """Make the file whole on the disk, then give it its name."""
         self.flush()
         with _environment(self.target):
-            if self._settling is not None:
-                self._settling.result()
-            if not self._lasting:
+            if self._settling is None:
                 os.fsync(self._descriptor)
+            else:
+                self._settling.result()
             self._beside.close(cancel=True)  # before the file is closed: another may get its number
             if os.name == "posix":  # renamed first, so that it is locked as long as it has its temporary name
                 self.path.replace(self.target)
