@@ -42,7 +42,7 @@ from wheelfix.base.parsing import regex
 from wheelfix.base.values import dataclass, field
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.streams import codec
-from wheelfix.streams.source import FileSource, InflatedSource, Packed, Position, ReadAt, StoredSource, chunks
+from wheelfix.streams.source import PIECE, FileSource, InflatedSource, ReadAt, StoredSource, chunks
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -387,39 +387,27 @@ class Archive:
 
         return read
 
-    def source(self, member: Member) -> ByteSource:
-        """Return the member's unpacked bytes for reading at any place, in bounded memory."""
+    def source(self, member: Member, *, whole: bool = False) -> ByteSource:
+        """Return the member's unpacked bytes for reading at any place, in bounded memory; ``whole`` if all of them."""
         if member.method == codec.STORED:
             return StoredSource(self.reader(member), member.usize)
-        remote = self.remote is not None
-        read = self.reader(member, ahead=not remote)
-        return InflatedSource(read, member.csize, member.usize, sparing=remote)
+        sparing = self.remote is not None and not whole
+        read = self.reader(member, ahead=not sparing)
+        return InflatedSource(read, member.csize, member.usize, sparing=sparing)
 
     def chunks(self, member: Member) -> Iterator[bytes]:
         """Give the member's unpacked bytes piece by piece; InputError at the end if size or CRC were wrong."""
-        crc = 0
-        for piece in self._unchecked_chunks(member):
-            crc = codec.crc32(piece, crc)
-            yield piece
-        if crc != member.crc:
-            raise self.unreadable(member, f"its CRC is {crc:08x} instead of {member.crc:08x}")
-
-    def _unchecked_chunks(self, member: Member) -> Iterator[bytes]:
-        """Give as many unpacked bytes as the member has."""
-        read, place = self.reader(member), Position(codec.inflater())
-        if member.method == codec.STORED:
-            pieces = chunks(StoredSource(read, member.usize))
-            yield from pieces
-            return
-        packed = Packed(read, member.csize, member.usize)
+        source, crc, reason = self.source(member, whole=True), 0, ""
         try:
-            while place.reached < member.usize:
-                yield place.step(packed)
-            reason = place.end_fault(packed)
+            for piece in chunks(source, step=PIECE):
+                crc = codec.crc32(piece, crc)
+                yield piece
+            if isinstance(source, InflatedSource):
+                reason = source.end_fault()
         except InputError as exc:
             reason = exc.because
-        if reason:
-            raise self.unreadable(member, reason)
+        if reason or crc != member.crc:
+            raise self.unreadable(member, reason or f"its CRC is {crc:08x} instead of {member.crc:08x}")
 
     def read(self, member: Member, limit: int = _DEFAULT_READ_LIMIT) -> bytes:
         """Return the member's unpacked bytes; InputError if there are more than ``limit`` or they are damaged."""

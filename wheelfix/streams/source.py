@@ -139,6 +139,8 @@ class Position:
 
 CACHE = 8 << 20
 """Inflated bytes that are remembered."""
+PIECE = 64 << 10
+"""Bytes that are taken at once from front to back: as many as stay in the processor's cache."""
 
 
 class FileSource:
@@ -293,12 +295,12 @@ class InflatedSource:
                 offset += len(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    def ends_where_it_should(self) -> bool:
-        """Whether the stream ends with the last byte, and the packed bytes with the stream; reads to the end."""
+    def end_fault(self) -> str:
+        """Why the stream does not end with the last byte, and the packed bytes with the stream; reads to the end."""
         if self.size:
             self.read_at(self.size - 1, 1)
         with self._lock:
-            return not self._frontier.end_fault(self._packed)
+            return self._frontier.end_fault(self._packed)
 
     def _chunk_at(self, offset: int, end: int) -> tuple[int, bytes]:
         """Return the chunk that holds ``offset``, and where it begins; ``end`` is how far is read."""
@@ -351,7 +353,7 @@ class HashingSource:
 
     def read_at(self, offset: int, length: int) -> bytes:
         """Return up to ``length`` bytes from ``offset``; those before them are hashed first."""
-        for skipped in chunks(self._source, self._hashed, offset, 64 << 10):  # as much as stays in the cache
+        for skipped in chunks(self._source, self._hashed, offset, PIECE):
             self._hash(skipped)
         data = self._source.read_at(offset, length)
         if offset + len(data) > self._hashed:
@@ -366,9 +368,9 @@ class HashingSource:
     def finish(self, crc: int | None = None) -> bytes:
         """Read the rest and return the SHA-256; InputError for another CRC, and for bytes behind those of a member."""
         self.read_at(self.size, 0)
-        ends = not isinstance(self._source, InflatedSource) or self._source.ends_where_it_should()
-        if not ends or crc not in {None, self._crc}:
-            raise InputError("the bytes of a member are not those that the archive says")
+        reason = self._source.end_fault() if isinstance(self._source, InflatedSource) else ""
+        if reason or crc not in {None, self._crc}:
+            raise InputError("the bytes of a member are not those that the archive says", because=reason)
         return self._sha256.digest()
 
 
