@@ -8,7 +8,7 @@ from collections import deque
 from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.base.inputfiles import open_regular
-from wheelfix.base.values import dataclass, frozen
+from wheelfix.base.values import dataclass
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.streams import codec
 
@@ -42,46 +42,9 @@ CHECKPOINT_STEP = 4 << 20
 CHECKPOINTS = 32
 
 
-@frozen
-class Packed:
-    """The packed bytes of a member, in the portions in which they are inflated."""
-
-    read: ReadAt
-    csize: int
-    usize: int
-    sparing: bool = False
-    """Whether no more should be read than is needed, because it comes from a server."""
-
-    def portion(self, consumed: int, reached: int, wanted: int) -> bytes:
-        """The next packed bytes after so many, to reach the place ``wanted``; none when there are no more."""
-        step = FIRST_STEP if reached < FIRST else INPUT_STEP
-        if self.sparing and wanted > reached:
-            # less than the share of the distance, since a step more costs less than bytes that nobody reads
-            packed, unpacked = self.csize, max(self.usize, 1)
-            if reached > FIRST_STEP and consumed * unpacked < packed * reached:
-                packed, unpacked = consumed, reached
-            expected = (wanted - reached) * packed * 7 // (unpacked * 10)
-            step = max(LEAST_STEP, self.csize // LEAST_SHARE, min(expected, MOST_STEP))
-            if self.csize <= SHORT:
-                step = self.csize
-        return self.read(consumed, min(step, self.csize - consumed)) if consumed < self.csize else b""
-
-    def room(self, reached: int) -> int:
-        """How many bytes may come out at once after so many."""
-        return min(OUTPUT_STEP, self.usize - reached)
-
-    def damaged(self, reached: int, why: str) -> InputError:
-        """The error for a stream that cannot be inflated further."""
-        return InputError(
-            f"a compressed member is damaged after {reached} of {self.usize} bytes",
-            because=why,
-            hint="download or build the wheel again",
-        )
-
-
 @dataclass
 class Position:
-    """A place in the stream from which inflating can go on."""
+    """A place in a deflate stream from which inflating can go on."""
 
     inflater: codec.Inflater
     consumed: int = 0
@@ -92,41 +55,6 @@ class Position:
     def fork(self) -> Position:
         """The same place, for another reader to continue from."""
         return Position(self.inflater.copy(), self.consumed, self.reached)
-
-    def step(self, packed: Packed, wanted: int = 0) -> bytes:
-        """Inflate the next chunk, on the way to the place ``wanted``; InputError when the stream is damaged."""
-        chunk, goes_on = b"", True
-        while goes_on and not chunk:
-            chunk, goes_on = self._inflate(packed, packed.room(self.reached), wanted)
-        if not chunk:
-            short = f"it unpacks to {self.reached} bytes instead of {packed.usize}"
-            raise packed.damaged(self.reached, short if self.inflater.eof else "its deflate stream is cut short")
-        return chunk
-
-    def end_fault(self, packed: Packed) -> str:
-        """Why the stream does not end here, with its packed bytes; empty if it does."""
-        goes_on = not self.inflater.eof
-        while goes_on:
-            more, goes_on = self._inflate(packed, 1)
-            if more:
-                return f"it unpacks to more than its {packed.usize} bytes"
-        if not self.inflater.eof:
-            return "its deflate stream has no end"
-        behind = self.consumed < packed.csize or self.inflater.unused_data
-        return "bytes follow the end of its deflate stream" if behind else ""
-
-    def _inflate(self, packed: Packed, room: int, wanted: int = 0) -> tuple[bytes, bool]:
-        """Inflate up to ``room`` bytes; also return whether there may be more."""
-        data = self.inflater.unconsumed_tail
-        if not data:
-            data = packed.portion(self.consumed, self.reached, wanted)
-            self.consumed += len(data)
-        try:
-            chunk = self.inflater.decompress(data, room)
-        except codec.inflate_error() as exc:
-            raise packed.damaged(self.reached, f"its deflate stream is damaged ({exc})") from exc
-        self.reached += len(chunk)
-        return chunk, bool(data or chunk) and not self.inflater.eof
 
 
 # --------------------------------------------------------------------------------------------------------------- source
@@ -261,9 +189,9 @@ class InflatedSource:
         cache: int = CACHE,
         sparing: bool = False,
     ) -> None:
-        """``sparing`` reads no more packed bytes than it takes, in more steps."""
-        self._budget = cache
-        self._packed = Packed(read_compressed, csize, usize, sparing)
+        """``sparing`` reads no more packed bytes than it takes, in more steps, because they come from a server."""
+        self._read, self._csize, self._usize = read_compressed, csize, usize
+        self._budget, self._sparing = cache, sparing
         self._lock = threading.Lock()
         self._recent: deque[tuple[int, bytes]] = deque()
         self._remembered = 0
@@ -274,7 +202,7 @@ class InflatedSource:
     @property
     def size(self) -> int:
         """How many bytes the member claims to inflate to."""
-        return self._packed.usize
+        return self._usize
 
     @property
     def inflated(self) -> int:
@@ -300,7 +228,15 @@ class InflatedSource:
         if self.size:
             self.read_at(self.size - 1, 1)
         with self._lock:
-            return self._frontier.end_fault(self._packed)
+            place, goes_on = self._frontier, not self._frontier.inflater.eof
+            while goes_on:
+                more, goes_on = self._inflate(place, 1)
+                if more:
+                    return f"it unpacks to more than its {self.size} bytes"
+            if not place.inflater.eof:
+                return "its deflate stream has no end"
+            behind = place.consumed < self._csize or place.inflater.unused_data
+            return "bytes follow the end of its deflate stream" if behind else ""
 
     def _chunk_at(self, offset: int, end: int) -> tuple[int, bytes]:
         """Return the chunk that holds ``offset``, and where it begins; ``end`` is how far is read."""
@@ -315,13 +251,58 @@ class InflatedSource:
                 self._head = nearest.fork()
         while True:
             start = self._head.reached
-            chunk = self._head.step(self._packed, end)
+            chunk = self._step(self._head, end)
             if self._head is self._frontier:
                 self._keep_place()
             if self._head.reached + self._budget > offset:  # else it would soon be forgotten
                 self._remember(start, chunk)
             if self._head.reached > offset:
                 return start, chunk
+
+    def _step(self, place: Position, wanted: int) -> bytes:
+        """Inflate the next chunk, on the way to the place ``wanted``; InputError when the stream is damaged."""
+        chunk, goes_on = b"", True
+        while goes_on and not chunk:
+            chunk, goes_on = self._inflate(place, min(OUTPUT_STEP, self.size - place.reached), wanted)
+        if not chunk:
+            short = f"it unpacks to {place.reached} bytes instead of {self.size}"
+            raise self._damaged(place, short if place.inflater.eof else "its deflate stream is cut short")
+        return chunk
+
+    def _inflate(self, place: Position, room: int, wanted: int = 0) -> tuple[bytes, bool]:
+        """Inflate up to ``room`` bytes; also return whether there may be more."""
+        data = place.inflater.unconsumed_tail
+        if not data:
+            data = self._portion(place, wanted)
+            place.consumed += len(data)
+        try:
+            chunk = place.inflater.decompress(data, room)
+        except codec.inflate_error() as exc:
+            raise self._damaged(place, f"its deflate stream is damaged ({exc})") from exc
+        place.reached += len(chunk)
+        return chunk, bool(data or chunk) and not place.inflater.eof
+
+    def _portion(self, place: Position, wanted: int) -> bytes:
+        """The next packed bytes, to reach the place ``wanted``; none when there are no more."""
+        consumed, reached = place.consumed, place.reached
+        step = FIRST_STEP if reached < FIRST else INPUT_STEP
+        if self._sparing and wanted > reached:
+            # less than the share of the distance, since a step more costs less than bytes that nobody reads
+            packed, unpacked = self._csize, max(self.size, 1)
+            if reached > FIRST_STEP and consumed * unpacked < packed * reached:
+                packed, unpacked = consumed, reached
+            expected = (wanted - reached) * packed * 7 // (unpacked * 10)
+            step = max(LEAST_STEP, self._csize // LEAST_SHARE, min(expected, MOST_STEP))
+            if self._csize <= SHORT:
+                step = self._csize
+        return self._read(consumed, min(step, self._csize - consumed)) if consumed < self._csize else b""
+
+    def _damaged(self, place: Position, why: str) -> InputError:
+        return InputError(
+            f"a compressed member is damaged after {place.reached} of {self.size} bytes",
+            because=why,
+            hint="download or build the wheel again",
+        )
 
     def _keep_place(self) -> None:
         """Keep a copy of how far the stream was inflated, if the last one is far behind."""
