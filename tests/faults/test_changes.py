@@ -65,7 +65,7 @@ def spoil(path: Path) -> None:
 
 MOMENTS = [
     pytest.param((writing, "rewrite"), id="after-planning"),
-    pytest.param((Assembly, "copy_members"), id="before-copying"),
+    pytest.param((Assembly, "copy"), id="before-copying"),
     pytest.param((Deflating, "begin"), id="before-adding"),
     pytest.param((Assembly, "close"), id="before-the-end"),
 ]

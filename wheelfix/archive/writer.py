@@ -71,7 +71,7 @@ def write_wheel(
         AtomicFile(target, in_place=in_place) as out,
         Deflating(compressor or codec.Compressor.choose(), jobs) as deflating,
     ):
-        assembly = _Assembly(out, deflating, new_stamp(source.members), order.replaced)
+        assembly = Assembly(out, deflating, new_stamp(source.members), order.replaced)
         for kept, new in order.groups:
             assembly.copy(source, kept, changes.rename)
             made += assembly.add(new)
@@ -118,7 +118,7 @@ def _missing_rows(source: Archive, order: MemberOrder, changes: WheelChanges, jo
     return made
 
 
-class _Assembly:
+class Assembly:
     """An archive under construction: members are appended one after the other, and its directory grows with them."""
 
     def __init__(self, out: AtomicFile, deflating: Deflating, stamp: int, replaced: Mapping[str, Member]) -> None:
