@@ -397,6 +397,17 @@ def test_what_reading_back_finds(tmp_path, monkeypatch, old, new, because):
     assert because in caught.value.because
 
 
+def test_headers_are_read_back_too(tmp_path, monkeypatch):
+    source = write_wheel_by_hand(tmp_path / "in")
+
+    def rename_in_header(written: bytearray) -> None:
+        written[written.index(b"x.dll")] = ord("y")
+
+    spoil(monkeypatch, rename_in_header)
+    with pytest.raises(CannotRepair, match=r"'y\.dll' in the header"):
+        rewrite(source, tmp_path / "out.whl", WheelChanges(DIST_INFO, add=(NewMember("x.dll", data=b"x"),)))
+
+
 def test_an_interrupt_leaves_nothing(tmp_path, monkeypatch):
     source = write_wheel_by_hand(tmp_path / "in", [Entry("a.txt", TEXT)])
     target = tmp_path / "out" / "x.whl"
