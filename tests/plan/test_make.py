@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.environments import lay
 from tests.support.repairs import contents, repaired
 from tests.support.wheels import build_wheel, extension
 from tools.forge import forge_dll
@@ -52,10 +53,7 @@ def build(folder: Path, code: str = "", more: dict[str, bytes | str] | None = No
 
 
 def root_of(folder: Path) -> Path:
-    root = folder / "root"
-    root.mkdir(exist_ok=True)
-    (root / "libiconv.dll").write_bytes(forge_dll("libiconv.dll", exports=["iconv"], size=8192))
-    return root
+    return lay(folder / "root", {"libiconv.dll": forge_dll("libiconv.dll", exports=["iconv"], size=8192)})
 
 
 @pytest.mark.parametrize("layout", ["libs", "auto"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,13 +11,13 @@ from typing import Any
 import pytest
 
 from tests.oracle.wine import wine_options
+from tests.support.environments import lay
 from tests.support.nvidia import nvidia_dll, toolkit_files
 from tests.support.repairs import check_record_independently, contents, hermetic, repaired
 from tests.support.tiers import wheel
 from tests.support.torchlike import torch_files
 from tests.support.wheels import build_wheel, extension
 from tools.forge import forge_dll
-from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.errors import CannotRepair, Exit, InputError, UsageError
 from wheelfix.exam.scan import scan
 from wheelfix.exam.sets import scan_set
@@ -26,7 +25,7 @@ from wheelfix.model import Verdict
 from wheelfix.plan.lock import read_lock
 from wheelfix.plan.model import Supplied
 from wheelfix.plan.ways import version_range, with_loading_code, with_requirements
-from wheelfix.repairs.repair import Repaired, repair_wheel
+from wheelfix.repairs.repair import Repaired
 
 CUDART, NVRTC, OPENMP = "cudart64_12.dll", "nvrtc64_120_0.dll", "libiomp5md.dll"
 MODULE = extension(CUDART, OPENMP, name="_m")
@@ -98,8 +97,7 @@ def test_copies_of_vendors_dlls_leave_the_wheel_and_its_bill_of_materials(tmp_pa
     assert holding is not None
     made = via("wheels", holding, wheels).output
     assert made is not None
-    with zipfile.ZipFile(made) as archive:
-        assert not [name for name in archive.namelist() if name.endswith(".dll")]
+    assert not [name for name in contents(made) if name.endswith(".dll")]
     assert json.loads(member(made, "pkg-1.0.dist-info/sboms/wheelfix.cdx.json"))["components"] == []
     check(made, wheels)
 
@@ -183,10 +181,7 @@ def test_a_lock_cannot_make_a_wheel_require_anything_else(tmp_path, change, why,
 
 
 def test_a_toolkits_file_does_not_stand_for_a_wheel(tmp_path):
-    cuda = tmp_path / "CUDA" / "v12.1"
-    for name, data in toolkit_files("12.1").items():
-        (cuda / name).parent.mkdir(parents=True, exist_ok=True)
-        (cuda / name).write_bytes(data)
+    cuda = lay(tmp_path / "CUDA" / "v12.1", toolkit_files("12.1"))
     with pytest.raises(CannotRepair, match="--via wheels takes it from a wheel of its vendor"):
         via("wheels", package(tmp_path / "dist"), cuda)
 
@@ -206,9 +201,8 @@ def test_a_vendors_wheel_is_not_a_copy_of_itself(tmp_path):
 def test_what_is_vendored_all_the_same_finds_them_too(tmp_path):
     """A DLL of no vendor, which only a folder has, imports one that a required distribution has."""
     module = extension("flux.dll:solve", name="_m")
-    root = tmp_path / "root"
-    root.mkdir()
-    (root / "flux.dll").write_bytes(forge_dll("flux.dll", imports={CUDART: ["f"], OPENMP: ["f"]}, exports=["solve"]))
+    flux = forge_dll("flux.dll", imports={CUDART: ["f"], OPENMP: ["f"]}, exports=["solve"])
+    root = lay(tmp_path / "root", {"flux.dll": flux})
     wheels, wheel = vendors(tmp_path / "wheels"), package(tmp_path / "dist", {"pkg/_m.cp311-win_amd64.pyd": module})
     result = via("wheels", wheel, root, wheels)
     assert [one.name for one in result.plan.additions] == ["flux.dll"]
@@ -298,16 +292,12 @@ def test_an_installed_toolkit_serves_what_looks_for_it(tmp_path):
 
 def test_wheels_are_no_way_to_a_cuda_that_the_index_does_not_have(tmp_path):
     wheel = build_wheel(tmp_path / "dist", "torch", "1.12.0+cu114", files=torch_files(("cudart64_110.dll",), "11.4"))
-    options = RepairOptions(scan=ScanOptions(roots=RootOptions(discover=False), jobs=1))
-    planned = repair_wheel(wheel, replace(options, wheel_dir=tmp_path), dry_run=True)
+    planned = repaired(wheel, dry_run=True)
     assert [way.via for way in planned.plan.ways] == ["vendor", "toolkit"]
 
 
 def test_a_dry_run_shows_the_ways_with_sizes(tmp_path, run):
-    cuda = tmp_path / "v11.7"
-    for name, data in toolkit_files("11.7").items():
-        (cuda / name).parent.mkdir(parents=True, exist_ok=True)
-        (cuda / name).write_bytes(data)
+    cuda = lay(tmp_path / "v11.7", toolkit_files("11.7"))
     names = ("cudart64_110.dll", "cupti64_2022.2.1.dll")
     wheel = build_wheel(tmp_path / "dist", "torch", "2.0.1+cu117", files=torch_files(names))
     reported = run("repair", wheel, "--no-discover", "--root", cuda, "--dry-run").out

@@ -10,17 +10,20 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.environments import lay
+from tests.support.repairs import contents, hermetic, repaired
 from tests.support.signing import signed, trust
 from tests.support.wheels import EPOCH, build_wheel, extension, folder_of, needing
 from tools.forge import forge_dll
-from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.cli.main import main
 from wheelfix.errors import Exit
 from wheelfix.pe.signature import read_signature
 from wheelfix.repairs import mangled
 from wheelfix.repairs.mangled import run_delvewheel
-from wheelfix.repairs.repair import repair_wheel
 from wheelfix.streams.source import MemorySource
+
+OUTER = forge_dll("outer.dll", exports=["f"], imports={"inner.dll": ["g"]})
+INNER = forge_dll("inner.dll", exports=["g"])
 
 
 @pytest.mark.slow
@@ -28,12 +31,7 @@ def test_renamed_dlls_leave_no_trace_of_time_and_place(tmp_path, monkeypatch):
     """delvewheel writes its command line and the time of day into the wheel, unless SOURCE_DATE_EPOCH is set."""
     monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
     wheel, root = needing(tmp_path / "dist", "frobnicate.dll"), folder_of(tmp_path / "root", "frobnicate.dll")
-    options = RepairOptions(
-        wheel_dir=tmp_path / "out",
-        layout="libs",
-        scan=ScanOptions(roots=RootOptions(roots=(root,), discover=False), jobs=1),
-    )
-    result = repair_wheel(wheel, options)
+    result = repaired(wheel, root, layout="libs")
     assert result.output is not None
     with zipfile.ZipFile(result.output) as archive:
         assert {entry.date_time for entry in archive.infolist()} == {EPOCH}
@@ -48,19 +46,12 @@ def test_a_signature_that_renaming_removes_is_not_claimed(tmp_path):
     materials used to go on naming the signer. Before 1.13.1 it did not find a file with capital letters on Linux.
     """
     wheel = needing(tmp_path / "dist", "outer.dll", module="_C")
-    root = tmp_path / "root"
-    root.mkdir()
-    (root / "outer.dll").write_bytes(signed(forge_dll("outer.dll", exports=["f"], imports={"inner.dll": ["g"]})))
-    (root / "inner.dll").write_bytes(signed(forge_dll("inner.dll", exports=["g"])))
-    known = RootOptions(roots=(root,), discover=False, trusted_roots=trust(tmp_path))
-    options = RepairOptions(wheel_dir=tmp_path / "out", layout="libs", scan=ScanOptions(roots=known, jobs=1))
-    result = repair_wheel(wheel, options)
-    assert result.output is not None
-    answers = {addition.name: addition.signature for addition in result.plan.additions}
-    with zipfile.ZipFile(result.output) as archive:
-        for addition in result.plan.additions:
-            data = archive.read(addition.target)
-            assert addition.signature == str(read_signature(MemorySource(data), known.trusted_roots))
+    root = lay(tmp_path / "root", {"outer.dll": signed(OUTER), "inner.dll": signed(INNER)})
+    trusted = trust(tmp_path)
+    result = repaired(wheel, scan=hermetic(root, trusted_roots=trusted), layout="libs")
+    answers, made = {addition.name: addition.signature for addition in result.plan.additions}, contents(result)
+    for addition in result.plan.additions:
+        assert addition.signature == str(read_signature(MemorySource(made[addition.target]), trusted))
     assert answers["inner.dll"] == "trusted: Some Vendor"
     assert answers["outer.dll"] != "trusted: Some Vendor"
 
@@ -70,11 +61,7 @@ MODULE = extension("outer.dll", name="ext")
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    folder = tmp_path / "root"
-    folder.mkdir()
-    (folder / "outer.dll").write_bytes(forge_dll("outer.dll", exports=["f"], imports={"inner.dll": ["g"]}))
-    (folder / "inner.dll").write_bytes(forge_dll("inner.dll", exports=["g"]))
-    return folder
+    return lay(tmp_path / "root", {"outer.dll": OUTER, "inner.dll": INNER})
 
 
 def wheel_of(folder: Path, files: dict[str, bytes | str] | None = None) -> Path:
@@ -90,13 +77,11 @@ def repair(wheel: Path, root: Path, *words: str, code: int = Exit.OK) -> Path:
 def dlls(path: Path) -> set[str]:
     """The DLLs, with ``*`` for the hash in a changed name; and the wheel is one that loads."""
     assert main(["scan", str(path), "--no-discover", "-q", "--fail-on", "error"]) == Exit.OK
-    with zipfile.ZipFile(path) as archive:
-        return {re.sub("-[0-9a-f]{32}", "-*", name) for name in archive.namelist() if name.endswith(".dll")}
+    return {re.sub("-[0-9a-f]{32}", "-*", name) for name in contents(path) if name.endswith(".dll")}
 
 
 def text(path: Path, member: str) -> str:
-    with zipfile.ZipFile(path) as archive:
-        return archive.read(member).decode()
+    return contents(path)[member].decode()
 
 
 CASES = {
@@ -120,8 +105,7 @@ def test_the_bill_of_materials_and_json_have_the_real_places(tmp_path, root, cap
     made = repair(wheel_of(tmp_path), root, "-L", ".dlls", "--no-mangle", "inner.dll", "--format", "json")
     document = json.loads(capsys.readouterr().out)
     plan = document["wheels"][0]["plan"]
-    with zipfile.ZipFile(made) as archive:
-        names = set(archive.namelist())
+    names = contents(made).keys()
     assert {addition["target"] for addition in plan["additions"]} <= names
     assert plan["renaming"]["lib_sdir"] == ".dlls"
     bom = json.loads(text(made, "pkg-1.0.dist-info/sboms/wheelfix.cdx.json"))
@@ -153,8 +137,7 @@ def test_namespace_package(tmp_path, root, capsys):
     files = {"space/part/__init__.py": "", "space/part/ext.cp311-win_amd64.pyd": MODULE}
     made = repair(wheel_of(tmp_path, files), root, "--namespace-pkg", "space")
     assert dlls(made) == {"pkg.libs/outer-*.dll", "pkg.libs/inner-*.dll"}
-    with zipfile.ZipFile(made) as archive:
-        assert "space/__init__.py" not in archive.namelist()
+    assert "space/__init__.py" not in contents(made)
     assert "add_dll_directory" in text(made, "space/part/__init__.py")
     repair(wheel_of(tmp_path, files), root, "--namespace-pkg", "space.other", code=Exit.USAGE)
     assert "the wheel has no such package" in capsys.readouterr().err

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.repairs import check_record_independently, repaired
+from tests.support.repairs import check_record_independently, contents, repaired
 from tests.support.wheels import ALONE, build_wheel
 from tools import example
 from tools.example import kepler_cu117, write_roots
@@ -124,8 +124,7 @@ def test_a_wheel_repacked_by_hand_is_put_right(case, faulty_wheel, tmp_path):
     check_record_independently(result.output)
     after = verify(result.output)
     assert not after.findings
-    with zipfile.ZipFile(result.output) as archive:
-        assert archive.read("pkg/__init__.py") == FILES["pkg/__init__.py"]
+    assert contents(result.output)["pkg/__init__.py"] == FILES["pkg/__init__.py"]
 
 
 def test_what_harms_nobody_is_left_as_it_is(faulty_wheel, tmp_path):
