@@ -26,8 +26,10 @@ def is_folder(path: Path) -> bool:
         return False
 
 
-def names(folder: Path) -> tuple[str, ...]:
-    """Return what is in a folder, sorted without case; nothing when it cannot be read."""
+def names(folder: Path | None) -> tuple[str, ...]:
+    """Return what is in a folder, sorted without case; nothing when it is not there or cannot be read."""
+    if folder is None:
+        return ()
     try:
         with os.scandir(folder) as listing:
             found = [entry.name for entry in listing]
@@ -56,30 +58,35 @@ def locate(folder: Path, below: str) -> Path | None:
     return here
 
 
-def locate_folder(folder: Path, below: str) -> Path | None:
+def located(folder: Path | None, *below: str) -> Iterator[Path]:
+    """Yield those of some folders below one that are there, as spelled on disk."""
+    if folder is not None:
+        found = (locate(folder, name) for name in below)
+        yield from (path for path in found if path is not None and is_folder(path))
+
+
+def locate_folder(folder: Path | None, below: str) -> Path | None:
     """Return the folder ``below`` as spelled on disk, or None."""
-    found = locate(folder, below)
-    return found if found is not None and is_folder(found) else None
+    return next(located(folder, below), None)
 
 
-def subfolders(folder: Path, pattern: str = "") -> tuple[Path, ...]:
+def _matching(folder: Path | None, pattern: str) -> Iterator[str]:
+    return (name for name in names(folder) if re.fullmatch(pattern or ".*", fold(name), re.DOTALL))
+
+
+def subfolders(folder: Path | None, pattern: str = "") -> tuple[Path, ...]:
     """Return the folders in a folder, those whose folded name matches the pattern as a whole."""
-    found = (folder / name for name in names(folder) if re.fullmatch(pattern or ".*", fold(name), re.DOTALL))
-    return tuple(filter(is_folder, found))
+    return tuple(filter(is_folder, (folder / name for name in _matching(folder, pattern)))) if folder else ()
 
 
-def dll_names(folder: Path, pattern: str = "") -> tuple[str, ...]:
+def dll_names(folder: Path | None, pattern: str = "") -> tuple[str, ...]:
     """Return the names of the DLLs in a folder, those whose folded name matches the pattern as a whole."""
-    found = (name for name in names(folder) if re.fullmatch(pattern or ".*", fold(name), re.DOTALL))
-    return tuple(name for name in found if fold(name).endswith(".dll"))
+    return tuple(name for name in _matching(folder, pattern) if fold(name).endswith(".dll"))
 
 
-def folders_with_dlls(base: Path, below: Iterable[str]) -> Iterator[Path]:
+def folders_with_dlls(base: Path | None, below: Iterable[str]) -> Iterator[Path]:
     """Yield those of some folders below a base that hold DLLs."""
-    for name in below:
-        found = locate_folder(base, name)
-        if found is not None and dll_names(found):
-            yield found
+    return (folder for folder in located(base, *below) if dll_names(folder))
 
 
 def relative(folder: Path, root: Path) -> str:

@@ -61,14 +61,13 @@ class Vendor:
     def _on_other_drives(self, host: Host) -> Iterator[Path]:
         """Yield where people put what belongs below Program Files if that is too full."""
         names = (f"Program Files/{self.default}", self.default, self.default.rpartition("/")[2]) if self.default else ()
-        found = (tree.locate_folder(drive, name) for drive in host.drives for name in names)
-        yield from (folder for folder in found if folder is not None)
+        for drive in host.drives:
+            yield from tree.located(drive, *names)
 
     def defaults(self, host: Host, below: str = "") -> Iterator[Path]:
         """Yield the default folders that there are, or a folder below them."""
         for program_files in host.program_files if self.default else ():
-            if (folder := tree.locate_folder(program_files, self.default + below)) is not None:
-                yield folder
+            yield from tree.located(program_files, self.default + below)
 
 
 # ---------------------------------------------------------------------------------------- CUDA, 10.2 to 13
@@ -108,8 +107,7 @@ def _more_cuda(host: Host) -> Iterator[Place]:
 def _of_scoop(host: Host, *names: str) -> Iterator[Place]:
     """Yield the versions of an application that scoop has installed."""
     for base in host.scoop:
-        apps = (tree.locate_folder(base, f"apps/{name}") for name in names)
-        for app in filter(None, apps):
+        for app in tree.located(base, *(f"apps/{name}" for name in names)):
             yield from (Place(found, "scoop", promised=False) for found in tree.newest_first(tree.subfolders(app)))
 
 
@@ -135,15 +133,14 @@ def _stated_cuda(folder: Path) -> tuple[str, list[str]]:
             return toolkit_release(str(read_json(path)["cuda"]["version"])), []
         except (OSError, ValueError, KeyError, TypeError):
             return "", ["version.json cannot be read; the version was taken from names"]
-    path = tree.locate(folder, "version.txt")
-    found = re.search(r"CUDA Version (\d+(?:\.\d+)+)", _text(path)) if path is not None else None
+    found = re.search(r"CUDA Version (\d+(?:\.\d+)+)", _text(tree.locate(folder, "version.txt")))
     return (toolkit_release(found[1]) if found else ""), []
 
 
-def _text(path: Path) -> str:
-    """Return the text of a small file; empty when it cannot be read."""
+def _text(path: Path | None) -> str:
+    """Return the text of a small file; empty when it is not there or cannot be read."""
     try:
-        return read_file(path, 1 << 20).decode("utf-8", "replace")
+        return read_file(path, 1 << 20).decode("utf-8", "replace") if path is not None else ""
     except OSError:
         return ""
 
@@ -159,11 +156,8 @@ def toolkit_release(text: str) -> str:
 
 
 def _looks_like_cuda(folder: Path) -> bool:
-    for below in ("bin/x64", "bin/arm64", "bin", "lib/x64", "lib"):
-        found = tree.locate_folder(folder, below)
-        if found is not None and (tree.dll_names(found, _CUDART_DLL) or tree.locate(found, "nvcc.exe") is not None):
-            return True
-    return False
+    found = tree.located(folder, "bin/x64", "bin/arm64", "bin", "lib/x64", "lib")
+    return any(tree.dll_names(path, _CUDART_DLL) or tree.locate(path, "nvcc.exe") is not None for path in found)
 
 
 def _cuda_from_names(folder: Path) -> str:
@@ -218,23 +212,18 @@ def _recognise_cudnn(folder: Path) -> Root | None:
 
 def _cudnn_folders(folder: Path) -> Iterator[tuple[Path, str]]:
     """Yield the folders that may hold cuDNN, each with the CUDA release its path names."""
-    binary = tree.locate_folder(folder, "bin")
-    if binary is not None:
+    for binary in tree.located(folder, "bin"):
         for release in (*tree.newest_first(tree.subfolders(binary, r"\d+(\.\d+)?")), binary):
             cuda = "" if release is binary else release.name
-            below = (tree.locate_folder(release, machine) for machine in ("x64", "arm64"))
-            yield from ((path, cuda) for path in (*below, release) if path is not None)
-    if (lib := tree.locate_folder(folder, "lib/x64")) is not None:
-        yield lib, ""
+            yield from ((path, cuda) for path in (*tree.located(release, "x64", "arm64"), release))
+    yield from ((lib, "") for lib in tree.located(folder, "lib/x64"))
 
 
 def _cudnn_version(folder: Path) -> str:
     """Return the release, from the header (which has all three numbers), else from the folder's name."""
-    include = tree.locate_folder(folder, "include")
-    if include is not None:
+    for include in tree.located(folder, "include"):
         for place in (include, *tree.newest_first(tree.subfolders(include, r"\d+(\.\d+)?"))):
-            header = tree.locate(place, "cudnn_version.h")
-            text = _text(header) if header is not None else ""
+            text = _text(tree.locate(place, "cudnn_version.h"))
             names = ("MAJOR", "MINOR", "PATCHLEVEL")
             parts = [part[1] for name in names if (part := re.search(rf"#define\s+CUDNN_{name}\s+(\d+)", text))]
             if len(parts) == 3:
@@ -346,8 +335,7 @@ def _recognise_oneapi(folder: Path) -> Root | None:
 
 def _installation(folder: Path) -> Iterator[tuple[Path, str]]:
     """Yield the DLL folders of a whole installation with their versions; all components' newest come first."""
-    found = (tree.locate_folder(folder, name) for name in _COMPONENTS)
-    components = [_versions_of(component) for component in found if component is not None]
+    components = [*map(_versions_of, tree.located(folder, *_COMPONENTS))]
     unified = tree.newest_first(tree.subfolders(folder, r"20\d\d(\.\d+)+"))
     yield from (entry for newest, _ in components for entry in newest)
     for toolkit in unified:
@@ -361,9 +349,8 @@ def _versions_of(component: Path) -> tuple[list[tuple[Path, str]], list[tuple[Pa
     latest = tree.locate_folder(component, "latest")
     first = latest or next(iter(versions), None)
     older = versions if latest is not None else versions[1:]
-    newest = [*tree.folders_with_dlls(first, _ONEAPI_FOLDERS)] if first is not None else []
     return (
-        [(path, _resolved_version(path)) for path in newest],
+        [(path, _resolved_version(path)) for path in tree.folders_with_dlls(first, _ONEAPI_FOLDERS)],
         [(path, folder.name) for folder in older for path in tree.folders_with_dlls(folder, _ONEAPI_FOLDERS)],
     )
 
@@ -404,8 +391,7 @@ def _more_msvc(host: Host) -> Iterator[Place]:
         for version in sorted(key.values, key=tree.numbers, reverse=True):
             yield Place(Path(key.values[version]), "registry")
     for program_files in host.program_files:
-        studio = tree.locate_folder(program_files, "Microsoft Visual Studio")
-        years = tree.subfolders(studio, r"\d+") if studio is not None else ()
+        years = tree.subfolders(tree.locate_folder(program_files, "Microsoft Visual Studio"), r"\d+")
         for edition in (one for year in sorted(years, key=_age, reverse=True) for one in tree.subfolders(year)):
             if tree.locate_folder(edition, "VC/Redist/MSVC") is not None:
                 yield Place(edition, "default path", promised=False)
@@ -420,9 +406,8 @@ def _age(release: Path) -> int:
 def _recognise_msvc(folder: Path) -> Root | None:
     """Return the runtime below a folder: of an installation, of all its versions, or of one version."""
     versions: tuple[Path, ...] = ()
-    for below in ("VC/Redist/MSVC", "Redist/MSVC", "."):
-        base = tree.locate_folder(folder, below)
-        if base is not None and (versions := tree.newest_first(tree.subfolders(base, r"14\.\d+(\.\d+)*"))):
+    for base in tree.located(folder, "VC/Redist/MSVC", "Redist/MSVC", "."):
+        if versions := tree.newest_first(tree.subfolders(base, r"14\.\d+(\.\d+)*")):
             break
     folders = tuple(entry for version in versions or (folder,) for entry in _runtime_folders(version, folder))
     return Root("msvc", folder, folders[0].version, folders=folders) if folders else None
@@ -437,8 +422,7 @@ def _runtime_folders(version: Path, root: Path) -> Iterator[RootFolder]:
     said = version.name if tree.numbers(version.name)[:1] == (14,) else ""
     for prefix, redistributable in (("", True), ("debug_nonredist/", False)):
         for machine in ("x64", "arm64", "x86"):
-            base = tree.locate_folder(version, prefix + machine)
-            for found in tree.subfolders(base, r"microsoft\.vc14\d\..+") if base is not None else ():
+            for found in tree.subfolders(tree.locate_folder(version, prefix + machine), r"microsoft\.vc14\d\..+"):
                 if tree.dll_names(found):
                     yield RootFolder(tree.relative(found, root), version=said, redistributable=redistributable)
 
@@ -476,23 +460,21 @@ def _conda_places(host: Host) -> Iterator[Place]:
     if value := host.variable("MAMBA_ROOT_PREFIX"):
         bases[Path(value)] = "environment variable MAMBA_ROOT_PREFIX"
     for parent in (host.home, host.program_data):
-        for name in _INSTALLATIONS if parent is not None else ():
-            if parent is not None and (folder := tree.locate_folder(parent, name)) is not None:
-                bases.setdefault(folder, "default path")
+        for folder in tree.located(parent, *_INSTALLATIONS):
+            bases.setdefault(folder, "default path")
     bases |= {place.path: place.learned for place in _of_scoop(host, *_INSTALLATIONS, "miniforge")}
     for value in host.variable("CONDA_PKGS_DIRS").split(os.pathsep if host.os_name == os.name else ";"):
         if value.strip():
             yield Place(Path(value.strip()), "environment variable CONDA_PKGS_DIRS", last_resort=True)
     for base, learned in bases.items():
         yield Place(base, learned, last_resort=True, promised=False)
-        if (cache := tree.locate_folder(base, "pkgs")) is not None:
+        for cache in tree.located(base, "pkgs"):
             yield Place(cache, f"package cache, {learned}", last_resort=True, promised=False)
-        environments = tree.locate_folder(base, "envs")
-        for folder in tree.subfolders(environments) if environments is not None else ():
+        for folder in tree.subfolders(tree.locate_folder(base, "envs")):
             yield Place(folder, f"not active, {learned}", last_resort=True, promised=False)
     yield from _conda_answers(host.conda_info())
     listed = tree.locate(host.home, ".conda/environments.txt") if host.home is not None else None
-    for line in _text(listed).splitlines() if listed is not None else ():
+    for line in _text(listed).splitlines():
         if line.strip():
             yield Place(Path(line.strip()), "not active, .conda/environments.txt", last_resort=True, promised=False)
 
@@ -557,7 +539,7 @@ def conda_owners(environment: Path) -> dict[str, tuple[str, str]]:
     """Return for every DLL of an environment its package and version, by folded relative path."""
     meta = tree.locate_folder(environment, "conda-meta")
     found: dict[str, tuple[str, str]] = {}
-    for name in tree.names(meta) if meta is not None else ():
+    for name in tree.names(meta):
         if meta is None or not fold(name).endswith(".json"):
             continue
         facts = _read_json(meta / name, needle=b".dll")
@@ -641,16 +623,11 @@ def _recognise_pip(folder: Path) -> Root | None:
 
 def site_folders(folder: Path) -> tuple[Path, ...]:
     """Return the site-packages of an environment; for a folder that pip filled with ``--target``, itself."""
-    found = [
-        site
-        for below in ("Lib/site-packages", "site-packages")
-        if (site := tree.locate_folder(folder, below)) is not None
-    ]
+    found = [*tree.located(folder, "Lib/site-packages", "site-packages")]
     # Per-version folders: the user's on Windows, and every environment's on POSIX.
     for parent in (folder, tree.locate_folder(folder, "lib")):
-        for version in tree.subfolders(parent, r"python\d[\d.]*") if parent is not None else ():
-            if (site := tree.locate_folder(version, "site-packages")) is not None and site not in found:
-                found.append(site)
+        for version in tree.subfolders(parent, r"python\d[\d.]*"):
+            found += [site for site in tree.located(version, "site-packages") if site not in found]
     if not found and (tree.subfolders(folder, r".+\.dist-info") or fold(folder.name) == "site-packages"):
         found.append(folder)
     return tuple(found)
@@ -666,8 +643,7 @@ def _prefix_folders(folder: Path) -> Iterator[RootFolder]:
 
 
 def _nvidia_folders(site: Path, root: Path) -> Iterator[RootFolder]:
-    nvidia = tree.locate_folder(site, "nvidia")
-    for package in tree.subfolders(nvidia) if nvidia is not None else ():
+    for package in tree.subfolders(tree.locate_folder(site, "nvidia")):
         major = re.fullmatch(r"cu(\d+)", fold(package.name))
         for found in tree.folders_with_dlls(package, _NVIDIA_FOLDERS):
             yield RootFolder(tree.relative(found, root), cuda=major[1] if major else "")
