@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 import zipfile
 from dataclasses import replace
 
@@ -186,11 +185,6 @@ def test_processes_give_what_threads_give(tmp_path, monkeypatch):
         for one, other in zip(found[:2], expected[:2], strict=True):
             assert isinstance(one, FailedInput)
             assert (one.path, str(one.error), one.error.hint) == (other.path, str(other.error), other.error.hint)
-
-
-def test_a_report_survives_its_way_from_a_process(tmp_path):
-    report = scan(write_wheel(kepler_cu117(), tmp_path), QUIET)
-    assert pickle.loads(pickle.dumps(report)) == report
 
 
 FILES = {

@@ -15,7 +15,6 @@ from wheelfix.errors import InputError
 from wheelfix.exam.scan import scan_all
 from wheelfix.model import Machine, ScanReport, Verdict
 from wheelfix.pycode import reading
-from wheelfix.pycode.budget import CodeBudget
 from wheelfix.pycode.windows import ViewFiles
 
 OPTIONS = replace(ScanOptions(), jobs=1)
@@ -501,23 +500,6 @@ def test_code_of_a_distribution_that_is_reported_too_is_followed_once(tmp_path, 
     found = scanned([*others, flux(tmp_path)], together=True)
     assert {report.verdict for report in found.values()} == {Verdict.OK}
     assert followed == ["Lib/site-packages/flux/__init__.py"]
-
-
-def test_a_module_that_imports_nothing_installed_is_not_parsed(tmp_path, monkeypatch):
-    """A set paid for 160 kB of typing_extensions, which imports nothing of others."""
-    parsed = []
-    for name in ("parse", "parse_more"):
-        parse = getattr(CodeBudget, name)
-        monkeypatch.setattr(
-            CodeBudget,
-            name,
-            lambda budget, source, path, parse=parse: parsed.append(path) or parse(budget, source, path),
-        )
-    code = "import ctypes, plain\ntry:\n    ctypes.CDLL('elsewhere.dll')\nexcept OSError:\n    pass\n"
-    wheel = build_wheel(tmp_path, "user", "1.0", files={"user/__init__.py": code, "user/_ext.pyd": MODULE})
-    other = build_wheel(tmp_path, "plain", "1.0", files={"plain.py": "import typing\n"})
-    assert scanned([wheel], beside=(other,))["user"].verdict is Verdict.OK
-    assert {*parsed} == {"Lib/site-packages/user/__init__.py"}
 
 
 def test_a_modelled_package_of_others_is_not_followed(tmp_path, monkeypatch):

@@ -111,28 +111,7 @@ PACKAGES = {
             "Pythonwin/start.py": "import win32ui\nimport pywin.framework\n",
         },
     ),
-    "code for an optional decoder": Package(
-        "torchvision",
-        "torchvision/libpng16.dll",
-        "torchvision.image",
-        {
-            "torchvision/__init__.py": "from torchvision import image\n",
-            f"torchvision/image{PYD}": module("image", "libpng16.dll"),
-            "torchvision/video.py": "def decode(path):\n    import torchcodec\n    return torchcodec.decode(path)\n",
-        },
-    ),
-    "a script imports a folder of the wheel": Package(
-        "PySide6_Essentials",
-        "PySide6/pyside6.abi3.dll",
-        "PySide6.QtCore",
-        {
-            "PySide6/__init__.py": "from PySide6 import QtCore\n",
-            "PySide6/QtCore.pyd": module("QtCore", "pyside6.abi3.dll"),
-            "PySide6/scripts/project.py": "from project_lib import ProjectData\nfrom project import main\n",
-            "PySide6/scripts/project_lib/__init__.py": "class ProjectData: ...\n",
-        },
-    ),
-    "a DLL behind a DLL": Package(
+    "a DLL behind a DLL, and scripts that import folders of the wheel": Package(
         "PySide6_Essentials",
         "PySide6/Qt6Gui.dll",
         "PySide6.QtWidgets",

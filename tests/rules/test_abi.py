@@ -15,30 +15,9 @@ from wheelfix.exam.scan import scan
 from wheelfix.knowledge.tables import table_date
 from wheelfix.loader.profile import Profile
 from wheelfix.model import Import, Verdict
-from wheelfix.rules import abi
 from wheelfix.rules.context import Subject
 
 PYD = SITE + "pkg/_core.pyd"
-
-
-@pytest.mark.parametrize(
-    ("tags", "pythons", "abi3", "spelled"),
-    [
-        (("cp311-cp311-win_amd64",), {(3, 11, False)}, None, "cp311"),
-        (("cp313-cp313t-win_amd64",), {(3, 13, True)}, None, "cp313t"),
-        (("cp37-abi3-win_amd64",), set(), (3, 7), "cp37-abi3"),
-        (("cp315-abi3t-win_amd64",), set(), (3, 15), "cp315-abi3t"),
-        (("cp315-abi3-win_amd64", "cp315-abi3t-win_amd64"), set(), (3, 15), "cp315-abi3.abi3t"),
-        (("cp39-abi3-win_amd64", "cp310-abi3-win_amd64"), set(), (3, 9), "cp39-abi3"),
-        (("py3-none-win_amd64",), set(), None, ""),
-        (("cp37-cp37m-win_amd64",), {(3, 7, False)}, None, "cp37"),
-    ],
-)
-def test_claims_of_tags(tags, pythons, abi3, spelled):
-    claim = abi.read_claim(tags)
-    assert claim.pythons == pythons
-    assert claim.abi3 == abi3
-    assert claim.spelled == spelled
 
 
 @pytest.mark.parametrize(

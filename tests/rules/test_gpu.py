@@ -8,7 +8,7 @@ import pytest
 
 import wheelfix
 from tests.pe.test_gpucode import PTX, bundle, container, entry
-from tests.rules.subjects import LIB, SITE, codes, dll, edge, loads, run, subject, torch
+from tests.rules.subjects import LIB, SITE, codes, dll, edge, linked, loads, run, subject, torch
 from tests.support.gpucode import gpu_dll
 from tests.support.wheels import ALONE, build_wheel
 from tools.forge import forge_dll
@@ -20,25 +20,36 @@ CUDA = LIB + "torch_cuda.dll"
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"),
+    ("name", "archs", "cuda", "gpu", "hint"),
     [
-        ("cudnn_cnn_infer64_8.dll", "cuDNN 8.7.0, the last"),
-        ("cublas64_12.dll", "cuBLAS of CUDA 11.8, the last toolkit with code for sm_35"),
-        ("cutensor.dll", "a release of cuTENSOR"),
-        ("kernels.dll", "-DCMAKE_CUDA_ARCHITECTURES=35"),
+        ("cudnn_cnn_infer64_8.dll", ("sm_50", "sm_60"), None, "sm_35", "cuDNN 8.7.0, the last"),
+        (
+            "cublas64_12.dll",
+            ("sm_50", "sm_60"),
+            None,
+            "sm_35",
+            "cuBLAS of CUDA 11.8, the last toolkit with code for sm_35",
+        ),
+        ("cutensor.dll", ("sm_50", "sm_60"), None, "sm_35", "a release of cuTENSOR"),
+        ("kernels.dll", ("sm_50", "sm_60"), None, "sm_35", "-DCMAKE_CUDA_ARCHITECTURES=35"),
+        (
+            "cublas64_11.dll",
+            ("sm_80", "sm_86"),
+            None,
+            "RTX 5070",
+            "take cuBLAS of CUDA 12.8 or later, which has code for sm_120",
+        ),
+        ("torch_cuda.dll", ("sm_86",), "12.4", "sm_120", "ARCH_LIST=12.0 and CUDA 12.8, the first toolkit"),
+        ("torch_cuda.dll", ("sm_86",), "12.1", "sm_35", "ARCH_LIST=3.5 and CUDA 11.8, the last toolkit"),
+        ("torch_cuda.dll", ("sm_86",), "11.8", "sm_35", "TORCH_CUDA_ARCH_LIST=3.5"),
     ],
 )
-def test_the_remedy_fits_the_maker(name, hint):
-    found = run(subject({LIB + name: dll()}, archs={LIB + name: ("sm_50", "sm_60")}, gpu="sm_35"))
-    too_old = ["WF503"] if name == "cublas64_12.dll" else []  # Kepler's last driver does not run CUDA 12
-    assert [item.code for item in found] == ["WF501", *too_old]
-    assert hint in found[0].hint
-
-
-def test_new_cards_need_a_new_toolkit():
-    path = LIB + "cublas64_11.dll"
-    found = run(subject({path: dll()}, archs={path: ("sm_80", "sm_86")}, gpu="RTX 5070"))
-    assert found[0].hint == "take cuBLAS of CUDA 12.8 or later, which has code for sm_120"
+def test_the_remedy_fits_the_maker_and_the_toolkit_knows_the_card(name, archs, cuda, gpu, hint):
+    loading = torch(cuda) if cuda else None
+    found = run(subject({LIB + name: dll()}, archs={LIB + name: archs}, gpu=gpu, torch=loading))
+    too_old = name == "cublas64_12.dll" or cuda == "12.1"  # Kepler's last driver does not run CUDA 12
+    assert sorted(item.code for item in found) == ["WF501", *["WF503"] * too_old]
+    assert any(hint in item.hint for item in found if item.code == "WF501")
 
 
 def test_a_wheel_without_any_gpu_code_is_not_passed():
@@ -106,71 +117,42 @@ def test_ptx_that_no_driver_of_the_card_compiles(ptx, gpu, expected, said):
 
 
 @pytest.mark.parametrize(
-    ("cuda", "gpu", "hint"),
+    ("archs", "gpu", "more", "expected"),
     [
-        ("12.4", "sm_120", "TORCH_CUDA_ARCH_LIST=12.0 and CUDA 12.8, the first toolkit"),
-        ("12.1", "sm_35", "TORCH_CUDA_ARCH_LIST=3.5 and CUDA 11.8, the last toolkit"),
-        ("11.8", "sm_35", "TORCH_CUDA_ARCH_LIST=3.5"),
+        (("ptx_86",), "sm_89", {}, ["WF502:info"]),
+        (("sm_86",), "sm_89", {}, []),
+        (("sm_50",), None, {}, []),
+        ((), "sm_89", {}, ["WF507:info"]),
+        (None, "sm_89", {}, ["WF507:info"]),
+        (("sm_52",), "sm_35", {"size": 345_088}, []),
+        (("sm_52", "ptx_52"), "sm_35", {"size": 345_088}, []),
+        (("sm_52", "ptx_52"), "sm_35", {"size": 5 << 20}, ["WF501:error"]),
+        (("sm_50",), "sm_35", {"size": 345_088}, ["WF501:error"]),
+        (("sm_35",), "sm_35", {"cuda": "11.8"}, []),
+        (("sm_35",), "sm_35", {"cuda": "12.1"}, ["WF503:error"]),
+        (("sm_61",), "sm_61", {"cuda": "12.1"}, []),
+        (("sm_61",), "sm_61", {"cuda": "13.0"}, []),
+        (("sm_86",), "sm_86", {"cuda": "13.0"}, []),
+        (("sm_21",), "sm_21", {"cuda": "10.2"}, ["WF503:error"]),
+    ],
+    ids=[
+        *("PTX", "the same major", "no card asked about", "no code", "no sections"),
+        *("what nvcc leaves behind", "also as PTX", "kernels in a large DLL", "a kernel in a small one"),
+        *("the last driver runs CUDA 11", "not CUDA 12", "Pascal's runs 12", "and 13.0", "new drivers", "Fermi"),
     ],
 )
-def test_the_toolkit_must_know_the_card(cuda, gpu, hint):
-    thing = subject({CUDA: dll()}, events=[loads(CUDA)], archs={CUDA: ("sm_86",)}, gpu=gpu, torch=torch(cuda))
-    found = run(thing, "WF501")
-    assert found[0].hint.endswith(hint) or hint in found[0].hint
-
-
-@pytest.mark.parametrize(
-    ("archs", "gpu", "expected"),
-    [
-        (("ptx_86",), "sm_89", ["WF502:info"]),
-        (("sm_86",), "sm_89", []),
-        (("sm_50",), None, []),
-        ((), "sm_89", ["WF507:info"]),
-        (None, "sm_89", ["WF507:info"]),
-    ],
-)
-def test_when_there_is_nothing_to_say(archs, gpu, expected):
-    known = {} if archs is None else {CUDA: archs}
-    assert codes(subject({CUDA: dll()}, events=[loads(CUDA)], archs=known, gpu=gpu)) == expected
-
-
-@pytest.mark.parametrize(
-    ("archs", "size", "expected"),
-    [
-        (("sm_52",), 345_088, []),
-        (("sm_52", "ptx_52"), 345_088, []),
-        (("sm_52", "ptx_52"), 5 << 20, ["WF501:error"]),
-        (("sm_50",), 345_088, ["WF501:error"]),
-    ],
-)
-def test_what_nvcc_leaves_behind_is_no_kernel(archs, size, expected):
-    path = LIB + "nvblas64_11.dll"
-    assert codes(subject({path: dll(size=size)}, archs={path: archs}, gpu="sm_35")) == expected
-
-
-@pytest.mark.parametrize(
-    ("cuda", "gpu", "expected"),
-    [
-        ("11.8", "sm_35", []),
-        ("12.1", "sm_35", ["WF503:error"]),
-        ("12.1", "sm_61", []),
-        ("13.0", "sm_61", []),
-        ("13.0", "sm_86", []),
-        ("10.2", "sm_21", ["WF503:error"]),
-    ],
-)
-def test_the_last_driver_of_a_card(cuda, gpu, expected):
-    known = {CUDA: (gpu,)}
-    assert codes(subject({CUDA: dll()}, events=[loads(CUDA)], archs=known, torch=torch(cuda), gpu=gpu)) == expected
+def test_code_card_and_last_driver(archs, gpu, more, expected):
+    image, known = dll(size=more.get("size", 4096)), {} if archs is None else {CUDA: archs}
+    loading = torch(more["cuda"]) if "cuda" in more else None
+    assert codes(subject({CUDA: image}, events=[loads(CUDA)], archs=known, torch=loading, gpu=gpu)) == expected
 
 
 def test_the_release_is_known_from_dlls_too():
     path = SITE + "pkg/_k.pyd"
-    names = ["cudart64_12.dll", "cusparse64_12.dll"]
-    edges = [edge(path, name, System(name)) for name in names]
-    found = run(subject({path: dll(*names)}, edges, events=[loads(path)], gpu="sm_37"))
-    assert [item.subject for item in found if item.code == "WF503"] == ["CUDA 12"]
-    assert any("needs driver 527.41 or later" in item.message for item in found)
+    edges = [edge(path, name, System(name)) for name in ("cudart64_12.dll", "cusparse64_12.dll")]
+    (found,) = run(linked(*edges, loaded=[path], gpu="sm_37"), "WF503")
+    assert found.subject == "CUDA 12"
+    assert "needs driver 527.41 or later" in found.message
 
 
 TORCH_LIB = "torch/lib"
@@ -198,21 +180,18 @@ def test_torch_for_an_old_card_with_a_cudnn_that_dropped_it(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("own", "library"),
+    ("own", "library", "name"),
     [
-        pytest.param(("sm_35", "sm_86"), MANY, id="a card in common"),
-        pytest.param(("sm_89",), ("sm_86",), id="machine code that runs on later minors"),
-        pytest.param(("sm_120",), ("sm_80", "ptx_90"), id="PTX that the driver compiles"),
-        pytest.param(("sm_35",), (*["sm_50"] * 100, "sm_35"), id="code behind the first entries"),
-        pytest.param(("sm_35",), (), id="a library without code"),
+        pytest.param(("sm_35", "sm_86"), MANY, "cudnn64_8.dll", id="a card in common"),
+        pytest.param(("sm_89",), ("sm_86",), "cudnn64_8.dll", id="machine code that runs on later minors"),
+        pytest.param(("sm_120",), ("sm_80", "ptx_90"), "cudnn64_8.dll", id="PTX that the driver compiles"),
+        pytest.param(("sm_35",), (*["sm_50"] * 100, "sm_35"), "cudnn64_8.dll", id="code behind the first entries"),
+        pytest.param(("sm_35",), (), "cudnn64_8.dll", id="a library without code"),
+        pytest.param(("sm_35",), MANY, "kernels.dll", id="the wheel's own"),
     ],
 )
-def test_no_finding_where_some_card_runs_both(own, library, tmp_path):
-    assert findings(tmp_path, own, library) == []
-
-
-def test_a_dll_of_nobody_is_the_wheels_own(tmp_path):
-    assert findings(tmp_path, ("sm_35",), MANY, "kernels.dll") == []
+def test_no_finding_where_some_card_runs_both(own, library, name, tmp_path):
+    assert findings(tmp_path, own, library, name) == []
 
 
 CODES = {"WF413", "WF414", "WF415", "WF416", "WF417", "WF501", "WF502", "WF507"}
@@ -307,20 +286,18 @@ def backends(folder: Path) -> Path:
     return build_wheel(folder, files=files)
 
 
-@pytest.mark.parametrize("card", ["gfx1100", "RX 7900 XTX", "AMD Radeon RX 7900 XTX", "sm_86", "RTX 3060"])
-def test_code_for_another_vendors_card_is_no_fault(tmp_path, card):
-    assert found(backends(tmp_path), gpu=card) == {}
-
-
-def test_a_card_without_code(tmp_path):
-    (answer,) = found(backends(tmp_path), gpu="gfx1201").values()
-    assert "lib_rocm.dll has code for gfx1100, none of which runs on gfx1201" in answer
-
-
-def test_a_vendor_without_code(tmp_path):
-    answers = found(backends(tmp_path), gpu="Arc B580")
-    assert list(answers) == ["WF501"]
-    assert "intel_bmg-g21" in answers["WF501"]
+@pytest.mark.parametrize(
+    ("card", "said"),
+    [
+        *((card, "") for card in ("gfx1100", "RX 7900 XTX", "AMD Radeon RX 7900 XTX", "sm_86", "RTX 3060")),
+        ("gfx1201", "lib_rocm.dll has code for gfx1100, none of which runs on gfx1201"),
+        ("Arc B580", "intel_bmg-g21"),
+    ],
+)
+def test_code_for_another_vendors_card_is_no_fault(tmp_path, card, said):
+    answers = found(backends(tmp_path), gpu=card)
+    assert list(answers) == ["WF501"] * bool(said)
+    assert all(said in answer for answer in answers.values())
 
 
 def test_code_that_was_not_read_is_not_called_absent(tmp_path, monkeypatch):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections import Counter
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from wheelfix.archive.faults import ArchiveFault
-from wheelfix.base.values import replace
+from wheelfix.base.values import grouped, replace
 from wheelfix.exam.examination import ArchiveFacts, Examination, Progress
 from wheelfix.knowledge.provider_index import provider_index
 from wheelfix.knowledge.targets import TargetList, chosen_targets
@@ -26,7 +27,6 @@ from wheelfix.model import (
     GpuFit,
     Image,
     InView,
-    LoadEvent,
     LoadOutcome,
     Machine,
     MayComeFrom,
@@ -339,6 +339,7 @@ def list_missing(subject: Subject, index: RootIndex | None) -> tuple[MissingDll,
 
 
 def _described(subject: Subject, need: Need, index: RootIndex | None) -> MissingDll:
+    deleted = need.missing.deleted
     return MissingDll(
         name=need.name,
         kind=need.kind,
@@ -347,9 +348,9 @@ def _described(subject: Subject, need: Need, index: RootIndex | None) -> Missing
         # The way there: from a load that fails because of it, else from a file that needs it.
         chain=subject.failed_chains.get(dll_key(need.first.name)) or (base_name(need.first.importer), need.first.name),
         candidates=_candidates(need.name, index, subject),
-        providers=() if need.deleted else providers_of(need.name, subject),
-        deleted=need.deleted,
-        fetch=_release_on_index(need.name, subject) if not need.deleted else "",
+        providers=() if deleted else providers_of(need.name, subject),
+        deleted=deleted,
+        fetch="" if deleted else _release_on_index(need.name, subject),
     )
 
 
@@ -382,14 +383,12 @@ def _candidates(name: str, index: RootIndex | None, subject: Subject) -> tuple[C
 
 def list_provided(subject: Subject) -> tuple[ProvidedDll, ...]:
     """Every DLL that the subject's own files get from other distributions, by distribution and name."""
-    found: dict[tuple[str, tuple[str, ...], str], ProvidedDll] = {}
-    for edge in subject.edges:
-        one = _provided(subject, edge) if edge.importer in subject.images else None
-        if one is not None:
-            key = (one.how, one.distributions, dll_key(one.name))
-            needed_by = (*found[key].needed_by, *one.needed_by) if key in found else one.needed_by
-            found[key] = replace(found.get(key, one), needed_by=tuple(dict.fromkeys(needed_by)))
-    return tuple(sorted(found.values(), key=lambda one: (one.distributions, dll_key(one.name))))
+    own = (_provided(subject, edge) for edge in subject.edges if edge.importer in subject.images)
+    found = grouped(((one.distributions, dll_key(one.name), one.how), one) for one in own if one is not None)
+    return tuple(
+        replace(same[0], needed_by=tuple(dict.fromkeys(path for one in same for path in one.needed_by)))
+        for _, same in sorted(found.items())
+    )
 
 
 def _provided(subject: Subject, edge: Edge) -> ProvidedDll | None:
@@ -451,25 +450,11 @@ def _names(item: Finding) -> list[str]:
 def _failure(subject: Subject, findings: Sequence[Finding]) -> Prediction | None:
     """The error of the first load that fails on a target: absent files are noticed before absent functions."""
     errors = [item for item in findings if item.severity is Severity.ERROR]
-    order = {outcome.event.path: number for number, outcome in enumerate(subject.outcomes)}
-    found: list[tuple[int, bool, LoadOutcome]] = []
-    for item in errors:
-        event = _event(subject, str(item.evidence.get("importer")))
-        if event is not None:
-            function = "symbols" in item.evidence
-            code = PROC_NOT_FOUND if function else MOD_NOT_FOUND
-            detail = ", ".join(_names(item)[:3])
-            outcome = LoadOutcome(event, code, tuple(item.texts("chain")), detail)
-            found.append((order[event.path], function, outcome))
-    if not found:
-        return None
-    return predict(subject.view, subject.resolution, min(found, key=lambda entry: entry[:2])[2])
-
-
-def _event(subject: Subject, origin: str) -> LoadEvent | None:
-    """The load that maps a file, given by the path that reports show."""
-    path = next((path for path in subject.loaded_through if subject.origin(path) == origin), "")
-    while through := subject.loaded_through.get(path, ""):
-        path = through
-    events = (outcome.event for outcome in subject.outcomes)
-    return next((event for event in events if event.path == path and not event.guarded), None)
+    errors.sort(key=lambda item: "symbols" in item.evidence)
+    unguarded = (outcome.event for outcome in subject.outcomes if not outcome.event.guarded)
+    for event, item in itertools.product(unguarded, errors):
+        if item.evidence["load"] == subject.origin(event.path):
+            code = PROC_NOT_FOUND if "symbols" in item.evidence else MOD_NOT_FOUND
+            failed = LoadOutcome(event, code, tuple(item.texts("chain")), ", ".join(_names(item)[:3]))
+            return predict(subject.view, subject.resolution, failed)
+    return None

@@ -23,6 +23,7 @@ from wheelfix.rules.registry import pick
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
 
+    from wheelfix.archive.faults import ArchiveFault
     from wheelfix.base.workers import Work
 
 
@@ -54,10 +55,15 @@ def archive_findings(
     """Return what is wrong with an open wheel as an archive, and between it and its RECORD."""
     hashed = _Counter(progress, sum(member.usize for member in archive.members)).add if progress else None
     faults = (
-        *(*check_archive(archive), *stored_fault(archive), *size_faults(archive), *info.faults),
+        *faults_of(archive, info),
         *check_record(archive, hashes=options.verify, jobs=options.jobs, progress=hashed),
     )
     return pick(fault_findings(faults, faults), options.select, options.ignore)
+
+
+def faults_of(archive: Archive, info: WheelInfo) -> tuple[ArchiveFault, ...]:
+    """Return what is wrong with an archive and its metadata, RECORD left aside."""
+    return (*check_archive(archive), *stored_fault(archive), *size_faults(archive), *info.faults)
 
 
 class _Counter:

@@ -12,13 +12,13 @@ import itertools
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.conformance import check_archive, size_faults, stored_fault
 from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import Digest, check_hashes, check_record, digest_work
 from wheelfix.errors import InputError
 from wheelfix.exam import examine
 from wheelfix.exam.examination import ArchiveFacts, Examination, Progress
+from wheelfix.exam.verify import faults_of
 from wheelfix.knowledge.families import is_released_whole
 from wheelfix.loader.installations import Distribution
 from wheelfix.loader.places import open_environment, view_of_wheel
@@ -88,7 +88,7 @@ class WheelScan:
         self._finish_images = view.begin_images(images.start)
         self._hashing += [pool.submit(work) for work in others]
         self._view, self._info = view, info
-        self._faults = (*check_archive(archive), *stored_fault(archive), *size_faults(archive), *info.faults)
+        self._faults = faults_of(archive, info)
         self._record_faults = check_record(archive)
         deleted = (fault.subject for fault in self._record_faults if fault.kind == "row-orphan")
         view.deleted = {dll_key(base_name(path)): path for path in deleted if path.lower().endswith(PE_SUFFIXES)}

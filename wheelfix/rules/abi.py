@@ -21,7 +21,7 @@ from wheelfix.model import Finding, Image, PythonRuntime, Severity, canonical, d
 from wheelfix.pycode.sourcecode import NO_MODULE
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.hints import install, reinstall
-from wheelfix.rules.registry import Findings, finding, rule
+from wheelfix.rules.registry import Findings, error_if, finding, rule
 from wheelfix.rules.wording import count, dotted, listing
 
 if TYPE_CHECKING:
@@ -99,15 +99,14 @@ def python_abi(subject: Subject) -> Findings:
                     if abi3_only
                     else "the Python that installs it has no such DLL, and the import fails with error 126"
                 ),
-                hint=(
-                    reinstall(subject)
-                    if python
-                    else "build with Py_LIMITED_API (setuptools: py_limited_api=True), or tag the wheel for that Python"
+                hint=reinstall(
+                    subject,
+                    "build with Py_LIMITED_API (setuptools: py_limited_api=True), or tag the wheel for that Python"
                     if abi3_only
-                    else "build the extension with the Python that the tag names, in a clean build folder"
+                    else "build the extension with the Python that the tag names, in a clean build folder",
                 ),
                 evidence={"imports": item.dll, "tags": subject.distribution.tags, "loaded": loaded},
-                severity=Severity.ERROR if loaded else Severity.WARNING,
+                severity=error_if(loaded),
             )
 
 
@@ -134,7 +133,7 @@ def _for_another_python(subject: Subject, claim: Claim) -> Finding:
         subject.origin(modules[0]) if modules else subject.name,
         f"{subject.name} {subject.distribution.version} is for {claim.spelled}, but the environment has Python "
         f"{python}; {consequence}",
-        hint=reinstall(subject),
+        hint=reinstall(subject, ""),
         evidence={
             "tags": subject.distribution.tags,
             "python": python,
@@ -255,12 +254,11 @@ def unimportable(subject: Subject) -> Findings:
             "WF316",
             subject.origin(path),
             f"{base(path)} cannot be imported: {outcome.detail}; 'import {module}' fails with {error}",
-            hint=(
-                reinstall(subject)
-                if subject.installed
-                else "build the module with the Python that the wheel is tagged for"
+            hint=reinstall(
+                subject,
+                "build the module with the Python that the wheel is tagged for"
                 if outcome.code == MOD_NOT_FOUND
-                else "give the file the name of the module that it was built as, or build it again"
+                else "give the file the name of the module that it was built as, or build it again",
             ),
             evidence={"module": module, "code": outcome.code, "detail": outcome.detail},
             severity=Severity.WARNING if outcome.event.guarded else Severity.ERROR,
@@ -296,14 +294,13 @@ def abi3_symbols(subject: Subject) -> Findings:
             "WF411",
             subject.origin(path),
             f"{message}; {consequence}",
-            hint=(
-                reinstall(subject)
-                if python
-                else f"build with Py_LIMITED_API=0x{claim.abi3[0]:02X}{claim.abi3[1]:02X}0000, or tag the wheel "
-                f"cp{floor[0]}{floor[1]}-abi3 and set Requires-Python accordingly"
+            hint=reinstall(
+                subject,
+                f"build with Py_LIMITED_API=0x{claim.abi3[0]:02X}{claim.abi3[1]:02X}0000, or tag the wheel "
+                f"cp{floor[0]}{floor[1]}-abi3 and set Requires-Python accordingly",
             ),
             evidence={"symbols": [*sorted(newer), *alien], "claimed": claim.spelled, "needs": f"{floor[0]}.{floor[1]}"},
-            severity=Severity.ERROR if (alien or python) and subject.reached(path) else Severity.WARNING,
+            severity=error_if((alien or python) and subject.reached(path)),
         )
 
 
@@ -390,7 +387,7 @@ def numpy_abi(subject: Subject) -> Findings:
                 else "build with numpy>=2.0 (the result runs on NumPy 1.x too), or require numpy<2"
             ),
             evidence={"requirement": required, "installed": there, "paths": subject.origins(old)},
-            severity=Severity.ERROR if there and imported & {*old} else Severity.WARNING,
+            severity=error_if(there and imported & {*old}),
         )
     oldest = next((minor for minor in _MINORS if minor >= first and _allows(allowed, minor)), None)
     if oldest is not None:

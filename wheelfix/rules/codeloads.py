@@ -26,7 +26,7 @@ from wheelfix.pycode.sourcecode import (
 )
 from wheelfix.rules.context import Subject, base, folder, inside, key_of
 from wheelfix.rules.hints import reinstall, repair_command
-from wheelfix.rules.registry import Findings, finding, rule
+from wheelfix.rules.registry import Findings, error_if, finding, rule
 from wheelfix.rules.wording import count, listing
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def missing_code_loads(subject: Subject) -> Findings:
             f"{_place(subject, fault)} {_problem(subject, fault, names)}; {_consequence(fault)}",
             hint=hint,
             evidence=_evidence(subject, fault),
-            severity=Severity.ERROR if fault.reached else Severity.WARNING,
+            severity=error_if(fault.reached),
         )
 
 
@@ -77,7 +77,7 @@ def missing_code_folders(subject: Subject) -> Findings:
             f"{_consequence(fault)} [WinError {2 if added else 3}]",
             hint="add the folder with its DLLs to the wheel, or check os.path.isdir first",
             evidence=_evidence(subject, fault),
-            severity=Severity.ERROR if fault.reached else Severity.WARNING,
+            severity=error_if(fault.reached),
         )
 
 
@@ -150,6 +150,9 @@ def _left_out(subject: Subject) -> dict[str, str]:
     }
 
 
+_BUILD_AGAIN = "build the wheel again, and see what the build puts into it"
+
+
 @rule("WF332", "WF210")
 def own_module_missing(subject: Subject) -> Findings:
     """Find extension modules and other files that were left out of a wheel, and without which it cannot be imported."""
@@ -175,9 +178,7 @@ def own_module_missing(subject: Subject) -> Findings:
             subject.name,
             f"nothing in {subject.name} was compiled, although it is for {claims.tag}: "
             "an extension module was left out, or the tags are wrong",
-            hint=reinstall(subject)
-            if subject.installed
-            else "build the wheel again, and see what the build puts into it",
+            hint=reinstall(subject, _BUILD_AGAIN),
             evidence={"tags": subject.distribution.tags},
         )
 
@@ -217,11 +218,7 @@ def _not_there(subject: Subject, module: str, file: str, what: str) -> Finding:
         "WF332",
         module,
         f"{inside(file)} imports {module}, and no file of {package} is that module{what}",
-        hint=(
-            reinstall(subject)
-            if subject.installed
-            else "build the wheel again, and see that the build puts this module into it"
-        ),
+        hint=reinstall(subject, "build the wheel again, and see that the build puts this module into it"),
         evidence={"module": module, "importer": subject.origin(file)},
     )
 
@@ -242,7 +239,7 @@ def nothing_to_import(subject: Subject) -> Findings:
         "WF209",
         subject.name,
         f"no file of {subject.name} is a module that can be imported, although {says}: the import fails",
-        hint=reinstall(subject) if subject.installed else "build the wheel again, and see what the build puts into it",
+        hint=reinstall(subject, _BUILD_AGAIN),
         evidence={"listed": listed, "tags": tags},
     )
 

@@ -126,11 +126,6 @@ class Subject:
         """What importing the package loads, where that is modelled as a whole."""
         return self.loading.startup if self.loading is not None else None
 
-    @property
-    def loaded_later(self) -> dict[str, str]:
-        """The files that the package loads after its import, each with when."""
-        return dict(self.loading.later) if self.loading is not None else {}
-
     @functools.cached_property
     def images(self) -> dict[str, Image]:
         """Every readable PE image by its path, in order of paths."""
@@ -284,6 +279,12 @@ class Subject:
         while importer := self.loaded_through.get(importer, ""):
             steps.append(base(importer))
         return tuple(reversed(steps))
+
+    def load_of(self, path: str) -> str:
+        """Return the file of the load event that brings in a file."""
+        while importer := self.loaded_through.get(path, ""):
+            path = importer
+        return path
 
     @functools.cached_property
     def processes(self) -> tuple[tuple[str, ...], ...]:

@@ -36,7 +36,7 @@ from wheelfix.rules.abi import for_another_python, newer_stable_abi
 from wheelfix.rules.context import Subject, base, folder, inside, key_of
 from wheelfix.rules.hints import repair_command, where_from
 from wheelfix.rules.pe import is_debug_crt
-from wheelfix.rules.registry import Findings, finding, rule
+from wheelfix.rules.registry import Findings, error_if, finding, rule
 from wheelfix.rules.wording import arrow, listing
 
 if TYPE_CHECKING:
@@ -92,40 +92,18 @@ class Need:
         return tuple(dict.fromkeys(base(edge.importer) for edge in self.edges))
 
     @property
-    def searched(self) -> tuple[str, ...]:
-        """The places where the loader looked for the first of them."""
-        return self.first.provider.searched if isinstance(self.first.provider, Missing) else ()
-
-    @property
-    def objections(self) -> tuple[str, ...]:
-        """Why distributions that are required do not provide it."""
-        return self._of_missing("required")
-
-    @property
-    def absent(self) -> tuple[str, ...]:
-        """Required distributions that have it or may have it, and are not installed: without them it fails."""
-        return self._of_missing("absent")
-
-    @property
-    def optional(self) -> tuple[str, ...]:
-        """Distributions that have it, but that only an extra asks for: they may be left out on purpose."""
-        return self._of_missing("optional")
+    def missing(self) -> Missing:
+        """What all edges without a provider say about that; the places are those that were searched for the first."""
+        found = [edge.provider for edge in self.edges if isinstance(edge.provider, Missing)] or [Missing()]
+        fields = ("present_at", "required", "absent", "optional")
+        texts = {name: dict.fromkeys(text for one in found for text in getattr(one, name)) for name in fields}
+        deleted = next((one.deleted for one in found if one.deleted), "")
+        return replace(found[0], deleted=deleted, **{name: tuple(known) for name, known in texts.items()})
 
     @property
     def present_at(self) -> tuple[str, ...]:
         """Files of that name where the loader does not look."""
-        return self._of_missing("present_at")
-
-    @property
-    def deleted(self) -> str:
-        """Where RECORD lists it, if the wheel does not have it there."""
-        found = (edge.provider.deleted for edge in self.edges if isinstance(edge.provider, Missing))
-        return next(filter(None, found), "")
-
-    def _of_missing(self, field: str) -> tuple[str, ...]:
-        """What one field says in all edges without a provider, each text once."""
-        found = (getattr(edge.provider, field) for edge in self.edges if isinstance(edge.provider, Missing))
-        return tuple(dict.fromkeys(text for texts in found for text in texts))
+        return self.missing.present_at
 
 
 def gather(edges: Iterable[Edge], counts: Callable[[Edge], bool]) -> tuple[Need, ...]:
@@ -172,8 +150,8 @@ class Judgement:
 
 def judge(subject: Subject, need: Need, usable: Sequence[str]) -> Judgement:
     """Say what a missing DLL means; ``usable`` are files of that name where the loader does not look."""
-    if need.deleted:
-        text = f"RECORD lists {need.deleted}, and the wheel does not have it"
+    if deleted := need.missing.deleted:
+        text = f"RECORD lists {deleted}, and the wheel does not have it"
         return Judgement(f"{text}; {consequence(subject, need)}" if need.reached else text, Severity.ERROR)
     excuse = excuse_of(subject, need)
     if (excuse is not None or not need.reached) and not usable and is_mangled(need.name):
@@ -204,7 +182,7 @@ def _doubt_about_absence(subject: Subject, need: Need) -> str:
     """Who may provide a DLL that no file of the view has."""
     if toolkit := toolkit_searched(subject, need):
         return toolkit
-    if need.optional and not need.absent:
+    if need.missing.optional and not need.missing.absent:
         return "nothing uses that part of the package, which is optional"
     return ""
 
@@ -234,7 +212,8 @@ def consequence(subject: Subject, need: Need) -> str:
     """Return what fails without a DLL."""
     if not need.reached:
         them = "that file" if len(need.importer_names) == 1 else "those files"
-        when = [known for path in need.importers if (known := subject.loaded_later.get(path))]
+        later = dict(subject.loading.later) if subject.loading is not None else {}
+        when = [known for path in need.importers if (known := later.get(path))]
         if when and len(when) == len(need.importers):
             toolkit = toolkit_searched(subject, need)
             text = f"the package loads {them} {listing([*dict.fromkeys(when)])}, which fails with error 126"
@@ -361,10 +340,10 @@ def evidence_of(subject: Subject, need: Need) -> dict[str, object]:
     return {
         "needed_by": subject.origins(edge.importer for edge in need.edges),
         "chain": subject.chain(need.first.importer, need.name),
-        "searched": need.searched,
+        "searched": need.missing.searched,
         "present_at": subject.origins(need.present_at),
         "loaded": need.reached,
-        "step": "record" if need.deleted else "missing",
+        "step": "record" if need.missing.deleted else "missing",
     }
 
 
@@ -419,14 +398,14 @@ def _out_of_reach(subject: Subject, need: Need, judged: Judgement, path: str) ->
 
 
 def _missing_import(subject: Subject, need: Need, judged: Judgement) -> Finding:
-    text = "; ".join([judged.text, *need.objections[:3]])
+    text = "; ".join([judged.text, *need.missing.required[:3]])
     copies = [f"{subject.origin(path)} ({_objection(subject, need, path)})" for path in need.present_at]
     return finding(
         "WF301",
         need.name,
         f"{need.name}, imported by {listing(need.importer_names)}, is missing; {text}"
         + (f"; not usable: {listing(copies)}" if copies else ""),
-        hint=where_from(need.name, subject, deleted=need.deleted),
+        hint=where_from(need.name, subject, deleted=need.missing.deleted),
         evidence={**evidence_of(subject, need), "consequence": text},
         severity=judged.severity,
     )
@@ -516,7 +495,7 @@ def missing_delay_loads(subject: Subject) -> Findings:
             f"{need.name}, delay-loaded by {listing(need.importer_names)}, is missing; {consequence}",
             hint=where_from(need.name, subject),
             evidence={**evidence_of(subject, need), "consequence": consequence},
-            severity=Severity.ERROR if wanted else Severity.WARNING,
+            severity=error_if(wanted),
         )
 
 
@@ -594,7 +573,7 @@ def broken_forwarders(subject: Subject) -> Findings:
                 "searched": [*edge.provider.searched] if isinstance(edge.provider, Missing) else [],
                 "loaded": loaded,
             },
-            severity=Severity.ERROR if loaded else Severity.WARNING,
+            severity=error_if(loaded),
         )
 
 

@@ -25,8 +25,10 @@ def repair_command(subject: Subject, options: str = "") -> str:
     return f"'{' '.join(filter(None, ('wheelfix repair', options, target)))}'"
 
 
-def reinstall(subject: Subject) -> str:
-    """Return the command that replaces an installed distribution by the files that its environment needs."""
+def reinstall(subject: Subject, of_wheel: str) -> str:
+    """Return the command that replaces an installed distribution; of a wheel ``of_wheel`` says what to do instead."""
+    if not subject.installed:
+        return of_wheel
     pinned = f"{subject.name}=={subject.distribution.version}" if subject.distribution.version else subject.name
     return f"'python -m pip install --force-reinstall --no-deps {quoted(pinned)}' with the environment's own Python"
 

@@ -18,7 +18,7 @@ from wheelfix.model import (
 )
 from wheelfix.pycode.sourcecode import NO_MODULE
 from wheelfix.rules.context import Subject, base, folder
-from wheelfix.rules.registry import Findings, finding, rule
+from wheelfix.rules.registry import Findings, error_if, finding, rule
 from wheelfix.rules.wording import listing
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def other_system(subject: Subject) -> Findings:
         f"{base(first)} is for {system}, and nothing in the wheel is for Windows, which its tags name{fails}",
         hint="build the wheel on Windows, or give it the tags of the system that it was built on",
         evidence={"system": system, "paths": subject.origins(found[:20]), "count": len(found)},
-        severity=Severity.ERROR if needed or programs else Severity.WARNING,
+        severity=error_if(needed or programs),
     )
 
 
@@ -240,4 +240,4 @@ def _effect(subject: Subject, path: str, unused: Severity) -> tuple[list[str], S
     reached = any(subject.reached(edge.importer) for edge in edges)
     more = f" and {len(importers) - 1} more" if len(importers) > 1 else ""
     text = f"{base(importers[0])}{more} needs it and fails with error 193"
-    return importers, Severity.ERROR if reached else Severity.WARNING, text
+    return importers, error_if(reached), text

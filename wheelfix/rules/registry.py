@@ -148,6 +148,11 @@ def page(code: str) -> str:
     return f"{title}\n\n{rest}"
 
 
+def error_if(certain: object) -> Severity:
+    """Return an error for what is met for certain, a warning for what may be met."""
+    return Severity.ERROR if certain else Severity.WARNING
+
+
 def finding(
     code: str,
     subject: str,

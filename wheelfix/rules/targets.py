@@ -12,7 +12,7 @@ from wheelfix.knowledge.targets import Fact, State, TargetList, missing_exports,
 from wheelfix.model import EdgeKind, Finding, Image, Machine, Severity, Symbol, System, dll_key
 from wheelfix.rules.context import Subject, base, key_of
 from wheelfix.rules.dependencies import Need, excuse_of, gather
-from wheelfix.rules.registry import Findings, finding, rule
+from wheelfix.rules.registry import Findings, error_if, finding, rule
 from wheelfix.rules.wording import listing
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class _Judge:
             f"{message} ({fact.source})",
             hint=self.hint,
             evidence=evidence,
-            severity=Severity.ERROR if certain else Severity.WARNING,
+            severity=error_if(certain),
         )
 
     def _by_importer(
@@ -181,6 +181,7 @@ class _Judge:
             "target": self.target.name,
             "names": [need.name],
             "importer": self.subject.origin(first),
+            "load": self.subject.origin(self.subject.load_of(first)),
             "needed_by": self.subject.origins(need.importers),
             "chain": self.subject.chain(first, need.name),
             "source": fact.source,
