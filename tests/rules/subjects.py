@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+import functools
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from tests.support.wheels import ALONE, build_wheel
 from wheelfix.archive.faults import ArchiveFault
-from wheelfix.archive.metadata import Metadata, WheelInfo
+from wheelfix.base.values import replace
 from wheelfix.exam.scan import scan
 from wheelfix.loader.installations import Distribution
 from wheelfix.loader.packageloading import PackageLoading
@@ -40,25 +40,10 @@ from wheelfix.pe.gpucode import GpuCode
 from wheelfix.pe.modulenames import read_numpy
 from wheelfix.rules import registry
 from wheelfix.rules.context import Subject
+from wheelfix.streams.source import MemorySource
 
 SITE = "Lib/site-packages/"
 LIB = SITE + "torch/lib/"
-
-
-class Bytes:
-    """Bytes in memory that can be read at any place."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-
-    @property
-    def size(self) -> int:
-        """How many there are."""
-        return len(self.data)
-
-    def read_at(self, offset: int, length: int) -> bytes:
-        """Return a slice."""
-        return self.data[offset : offset + length]
 
 
 def dll(
@@ -118,17 +103,19 @@ def wheel(
     tags: tuple[str, ...] = ("cp311-cp311-win_amd64",),
     requires: tuple[str, ...] = (),
     requires_python: str = "",
-    faults: tuple[ArchiveFault, ...] = (),
-) -> WheelInfo:
+) -> Distribution:
     """Return what a wheel says about itself."""
-    metadata = Metadata(name, version, requires, requires_python)
-    return WheelInfo(name, version, "", tags, f"{name}-{version}.dist-info", metadata, {}, faults=faults)
+    info = f"{SITE}{name}-{version}.dist-info"
+    return Distribution(name, version, info, requires=requires, tags=tags, requires_python=requires_python)
 
 
 def torch(cuda: str | None = None, version: str = "2.7.1") -> PackageLoading:
     """Return how a torch package loads its DLLs."""
     package = {"__init__.py": "", "version.py": f"__version__ = {version!r}\ncuda = {cuda!r}\n", "lib/c10.dll": ""}
-    files = [ViewFile(f"{SITE}torch/{name}", name, len(text), opener(text.encode())) for name, text in package.items()]
+    files = [
+        ViewFile(f"{SITE}torch/{name}", name, len(text), functools.partial(MemorySource, text.encode()))
+        for name, text in package.items()
+    ]
     found = recognise(FileView(files))
     assert found is not None
     return found
@@ -141,7 +128,7 @@ def subject(
     events: Iterable[LoadOutcome] = (),
     reached: Iterable[str] = (),
     machine: Machine = Machine.AMD64,
-    wheel: WheelInfo | None = None,
+    wheel: Distribution | None = None,
     archive_faults: tuple[ArchiveFault, ...] = (),
     record_faults: tuple[ArchiveFault, ...] = (),
     torch: PackageLoading | None = None,
@@ -158,23 +145,21 @@ def subject(
     outcomes = tuple(events)
     known = {path: FileVersion(version) for path, version in (versions or {}).items()}
     known |= {path: FileVersion(strings={"ProductName": product}) for path, product in (products or {}).items()}
+    data = {path: (contents or {}).get(path, b"") for path in images}
+    data |= {path: text.encode() for path, text in (sources or {}).items()}
+    sizes = {path: facts.size for path, facts in images.items()}
     files = [
-        ViewFile(path, path.removeprefix(SITE), facts.size, opener((contents or {}).get(path, b"")))
-        for path, facts in images.items()
-    ]
-    files += [
-        ViewFile(path, path.removeprefix(SITE), len(text), opener(text.encode()))
-        for path, text in (sources or {}).items()
+        ViewFile(path, path.removeprefix(SITE), sizes.get(path, len(own)), functools.partial(MemorySource, own))
+        for path, own in data.items()
     ]
     resolution = Resolution(tuple(edges), outcomes, frozenset(), search_dirs)
-    arrived = {*reached, *closure(resolution)}
     view = FileView(files, dict(images))
-    return Subject(
+    thing = Subject(
         view=view,
         profile=Profile(machine, (3, 11)),
-        resolution=replace(resolution, reached=frozenset(arrived)),
+        resolution=resolution,
         machine=machine,
-        distribution=Distribution.of_wheel(wheel) if wheel is not None else Distribution(""),
+        distribution=wheel or Distribution(""),
         archive_faults=archive_faults,
         record_faults=record_faults,
         loading=torch,
@@ -184,6 +169,8 @@ def subject(
         signature=(signatures or {}).get,
         numpy=lambda path: read_numpy(view.source(path)),
     )
+    arrived = thing.walk((one.event.path for one in outcomes), lambda item: item.required)
+    return replace(thing, resolution=replace(resolution, reached=frozenset({*reached, *arrived})))
 
 
 def linked(
@@ -216,25 +203,6 @@ def code(*archs: str) -> GpuCode:
 def scanned(folder: Path, files: Mapping[str, str | bytes], name: str = "pkg") -> ScanReport:
     """Return the report about a wheel with these files; this machine is not searched for DLLs."""
     return scan(build_wheel(folder, name, "1.0", files=files), ALONE)
-
-
-def opener(data: bytes) -> Callable[[], Bytes]:
-    """Return what opens these bytes."""
-    return lambda: Bytes(data)
-
-
-def closure(resolution: Resolution) -> set[str]:
-    """Return what the events load, directly or through edges to files of the view."""
-    found = {outcome.event.path for outcome in resolution.outcomes}
-    while True:
-        more = {
-            item.provider.path
-            for item in resolution.edges
-            if item.importer in found and isinstance(item.provider, InView) and item.required
-        }
-        if more <= found:
-            return found
-        found |= more
 
 
 def run(thing: Subject, *codes: str) -> list[Finding]:

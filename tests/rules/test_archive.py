@@ -13,7 +13,7 @@ import pytest
 from tests.archive.byhand import Entry, write_wheel_by_hand
 from tests.archive.drafts import Draft
 from tests.archive.hostile import CASES
-from tests.rules.subjects import SITE, codes, run, subject, wheel
+from tests.rules.subjects import codes, run, subject
 from tests.support.wheels import build_wheel
 from wheelfix.archive import record
 from wheelfix.archive.faults import ArchiveFault
@@ -113,13 +113,6 @@ def test_many_rows_of_one_kind_become_one_finding(number, findings):
     found = run(subject({}, record_faults=faults))
     assert len(found) == findings
     assert {item.code for item in found} == {"WF101"}
-
-
-def test_faults_of_the_metadata_are_told_too_and_only_once():
-    fault = ArchiveFault("dist-info-not-last", "demo-1.0.dist-info", "not at the end")
-    sources = {f"{SITE}demo.py": ""}
-    found = run(subject({}, wheel=wheel(faults=(fault,)), archive_faults=(fault,), sources=sources))
-    assert [item.code for item in found].count("WF122") == 1
 
 
 @pytest.mark.parametrize(
