@@ -6,6 +6,7 @@ import stat
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
+from wheelfix.archive.conformance import check_archive, size_faults, stored_fault
 from wheelfix.base.values import field, frozen
 from wheelfix.errors import EnvironmentFailure, WheelfixError
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from wheelfix.archive.faults import ArchiveFault
     from wheelfix.archive.metadata import WheelInfo
+    from wheelfix.archive.reader import Archive
     from wheelfix.base.workers import Start
     from wheelfix.model import ScanReport
     from wheelfix.remote.ranges import WheelPath
@@ -93,6 +95,11 @@ def each_input(
     with start() as work:
         for path in paths:
             yield work(path, jobs, progress)
+
+
+def faults_of(archive: Archive, info: WheelInfo) -> tuple[ArchiveFault, ...]:
+    """Return what is wrong with an archive and its metadata, RECORD left aside."""
+    return (*check_archive(archive), *stored_fault(archive), *size_faults(archive), *info.faults)
 
 
 def wheels_in(folder: Path) -> list[Path]:

@@ -8,14 +8,13 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.conformance import check_archive, size_faults, stored_fault
 from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import check_record
 from wheelfix.base.options import ScanOptions
 from wheelfix.base.values import replace
 from wheelfix.errors import failure_of
-from wheelfix.exam.examination import FailedInput, Progress, each_input, lost_input
+from wheelfix.exam.examination import FailedInput, Progress, each_input, faults_of, lost_input
 from wheelfix.model import Finding, Machine, Resolution, ScanReport
 from wheelfix.rules.archive import fault_findings
 from wheelfix.rules.registry import pick
@@ -23,7 +22,6 @@ from wheelfix.rules.registry import pick
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
 
-    from wheelfix.archive.faults import ArchiveFault
     from wheelfix.base.workers import Work
 
 
@@ -59,11 +57,6 @@ def archive_findings(
         *check_record(archive, hashes=options.verify, jobs=options.jobs, progress=hashed),
     )
     return pick(fault_findings(faults, faults), options.select, options.ignore)
-
-
-def faults_of(archive: Archive, info: WheelInfo) -> tuple[ArchiveFault, ...]:
-    """Return what is wrong with an archive and its metadata, RECORD left aside."""
-    return (*check_archive(archive), *stored_fault(archive), *size_faults(archive), *info.faults)
 
 
 class _Counter:

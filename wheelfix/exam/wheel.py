@@ -17,8 +17,7 @@ from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import Digest, check_hashes, check_record, digest_work
 from wheelfix.errors import InputError
 from wheelfix.exam import examine
-from wheelfix.exam.examination import ArchiveFacts, Examination, Progress
-from wheelfix.exam.verify import faults_of
+from wheelfix.exam.examination import ArchiveFacts, Examination, Progress, faults_of
 from wheelfix.knowledge.families import is_released_whole
 from wheelfix.loader.installations import Distribution
 from wheelfix.loader.places import open_environment, view_of_wheel
