@@ -351,6 +351,12 @@ def test_a_path_of_windows_elsewhere_is_not_called_a_misspelling(text, part):
     assert ("misspelling" in caught.value.hint) is (part == "misspelling")
 
 
+def test_a_named_root_that_is_not_there_is_an_error_before_anything_is_missing(tmp_path):
+    options = RootOptions(roots=(tmp_path / "gone",), discover=False)
+    with pytest.raises(UsageError, match="does not exist"), open_index(options, host=HOST):
+        pass
+
+
 def test_a_folder_that_is_named_twice_is_one_root(tmp_path):
     folder = grow(tmp_path / "v11.7", ["bin/cudart64_110.dll"])
     options = RootOptions(roots=(folder, folder), cuda=(folder,), discover=False)
