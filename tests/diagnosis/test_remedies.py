@@ -297,7 +297,8 @@ CHECKS: tuple[tuple[str, Callable[[str], None]], ...] = (
 @pytest.mark.slow
 @pytest.mark.no_cover
 def test_each_command_is_checked():
-    for command in sorted(shown()):
+    for printed in sorted(shown()):
+        command = re.sub(r'^"[^"]+\\python\.exe"', "python", printed)
         check = next((check for form, check in CHECKS if re.fullmatch(form, command, re.DOTALL)), None)
         assert check is not None, command
         check(command)
@@ -398,3 +399,21 @@ def test_the_packages_of_the_user_are_left_out_with_the_variable():
         asked, env={**os.environ, "PYTHONNOUSERSITE": "1"}, capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "1"
+
+
+TRIED = "ImportError: DLL load failed while importing libtriton: The specified module could not be found.\n"
+NO_CODE = "RuntimeError: CUDA error: no kernel image is available for execution on the device\n"
+
+
+def test_a_remedy_that_the_text_shows_to_have_been_tried_becomes_a_note():
+    """Story: the Visual C++ runtime was advised to somebody who wrote that it was installed and did not help."""
+    found = wheelfix.diagnose(f"{TRIED}I installed the latest Microsoft Visual C++ Redistributable.\n")
+    assert not [step for step in found.remedies if "VCRedist" in step.command]
+    assert [note for note in found.notes if "VCRedist" in note]
+    assert [step for step in wheelfix.diagnose(TRIED).remedies if "VCRedist" in step.command]
+
+
+def test_no_build_for_cuda_replaces_one_for_another_card():
+    assert not [
+        step for step in wheelfix.diagnose(f"{NO_CODE}torch 2.4.0+rocm6.1\n").remedies if "/whl/cu" in step.command
+    ]

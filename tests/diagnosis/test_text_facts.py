@@ -92,6 +92,22 @@ PARTIAL = (
             id="of a list of all packages, the one that it is about",
         ),
         pytest.param(
+            f"Python Version: 3.12.5\nNuitka Version: 2.4.8\nCUDA12.2, Windows 10 (1511)\n{WRONG_IMAGE}",
+            "Python 3.12.5, Nuitka 2.4.8, CUDA 12.2, Windows 10 (1511",
+            id="versions of whatever is called one",
+        ),
+        pytest.param(
+            traceback(WRONG_IMAGE, frame(r"C:\Python27\Lib\site-packages\x\__init__.py", "import _x")),
+            "Python 2.7, C:\\Python27",
+            id="a Python that its folder names",
+        ),
+        pytest.param(
+            "Problem signature:\n  Application Name:\tfreecad.exe\n  Fault Module Name:\tQt5Core.dll\n"
+            "  Fault Module Version:\t5.12.9.0\n  Exception Code:\t80000003\n",
+            "Exception Code: 80000003",
+            id="a crash in the words of its box",
+        ),
+        pytest.param(
             "Unable to open library: nvinfer_plugin.dll\nI checked that the DLL is in the correct folder\n",
             "The text says that the file is there",
             id="somebody looked",

@@ -270,6 +270,9 @@ def conclude(gathered: GatheredEvidence, trusted_roots: Path | None) -> Diagnosi
 
 _FOR_NVIDIA = re.compile(r"/whl/cu\d|\bcuda|cudnn|nvidia|-cu1\d\b")
 _OTHER_CARDS = ("amd", "intel", "directml")
+_RUNTIME_TRIED = re.compile(
+    r"\binstalled (?:the )?(?:latest |newest )?(?:microsoft )?(?:visual c\+\+|vc\+*)[^.]{0,40}(?:redist|runtime|20\d\d)"
+)
 _DONE = re.compile(r"^(?:\S+ -m )?(?=(?:pip|conda|winget|uv) )|[\"']")
 
 
@@ -285,7 +288,8 @@ def _sensible(steps: Sequence[Remedy], log: Log) -> tuple[list[Remedy], list[str
         wanted = _DONE.sub("", step.command).lower()
         if vendors & {*_OTHER_CARDS} and _FOR_NVIDIA.search(step.command):
             continue
-        if " install " in wanted and re.search(rf"{re.escape(wanted)}(?![\w.<>=-])", text):
+        done = "VCRedist" in step.command and _RUNTIME_TRIED.search(text)
+        if done or (" install " in wanted and re.search(rf"{re.escape(wanted)}(?![\w.<>=-])", text)):
             notes.append(f"The text shows that this was tried: {step.command}")
         else:
             kept.append(step)

@@ -119,6 +119,16 @@ def test_unseen_texts_keep_the_bar():
     assert sum(not row.get("missed") for row in held_out) >= 0.9 * len(held_out)
 
 
+def test_answers_say_the_names_that_the_text_has():
+    """``must`` has what was written down to be said before a text was tried; ``|`` separates spellings."""
+    complete = []
+    for row in (row for row in EXPECTED if "must" in row):
+        text = render_diagnosis(answer_to(row["file"]), TextStyle(unicode=True)).lower()
+        complete.append(all(any(word.lower() in text for word in one.split("|")) for one in row["must"]))
+    assert len(complete) >= 40
+    assert sum(complete) >= 0.85 * len(complete)
+
+
 @pytest.mark.no_cover
 def test_an_answer_fits_on_a_screen():
     """Half of the answers that have a cause take at most 15 lines of a console with 80 columns."""

@@ -118,15 +118,21 @@ def _is_served(card: Capability, listed: list[Capability | None], archs: str) ->
 
 
 _VERSIONED = re.compile(
-    r"(?<![\w.\\#-])(?<!different )(?P<name>[A-Za-z][\w.+-]{1,30}?)[*_`]{0,3}(?:[ :：|-]{1,4}|(?P<wanted>==))"
-    r"[*_` ]{0,4}(?:version:? |v)?"
+    r"(?<![\w.\\#-])(?<!different )(?:(?P<glued>(?i:CUDA|cuDNN|Python))(?=\d)"
+    r"|(?P<name>[A-Za-z][\w.+-]{1,30}?)[*_`]{0,3}"
+    r"(?:(?P<said>(?i:[ -]version))[ :：=|`*]{0,9}|[ :：|-]{1,4}|(?P<wanted>==))[*_` ]{0,4}(?:(?i:version):? |v)?)"
     r"(?P<version>\d{1,4}(?:\.\d{1,6}){1,3}(?:(?:\+(?=cpu|cu\d|rocm|xpu)|rc|b|a|\.post|\.dev)\w{1,20})?)"
     r"(?P<archive>\.tar\.gz|\.zip\b|-(?:cp|py)\d)?(?![\w.]{0,20}\.(?:dll|pyd|exe|whl|lib))(?!\w)"
 )
 """A name and its version: in a list, a sentence, a requirement, or the name of an archive."""
-_PROGRAMS = frozenset({"anaconda", "blender", "conda", "cuda", "cudnn", "gdal", "python", "qgis", "rocm", "tensorrt"})
+_PROGRAMS = frozenset(
+    {"anaconda", "blender", "conda", "cuda", "cudnn", "gdal", "python", "qgis", "rocm", "tensorrt", "version"}
+)
+_NO_PROGRAM = frozenset({"application", "driver", "file", "fault-module", "module", "os", "served", "update"})
 _OTHER_NAMES = {
     "pytorch": "torch",
+    "cpython": "python",
+    "toolkit": "cuda",
     **dict.fromkeys(("python-version", "platform-python-version", "sys-version"), "python"),
 }
 _MOST_VERSIONS = 8
@@ -135,12 +141,20 @@ _MOST_VERSIONS = 8
 def read_versions(text: str, about: Iterable[str]) -> tuple[str, ...]:
     """Return what a text names with its version; of a list of all that is installed, what the errors are about."""
     known = _PROGRAMS.union(provider_index().names)
-    named = ((_distribution(one["name"]), one) for one in _VERSIONED.finditer(text))
-    found = grouped((name, one) for name, one in named if name in known or one["wanted"] or one["archive"])
+    named = ((_distribution(one["glued"] or one["name"]), one) for one in _VERSIONED.finditer(text))
+    # Whatever is called a version is one of something, in an index or not.
+    found = grouped(
+        (name, one)
+        for name, one in named
+        if name in known or one["wanted"] or one["archive"] or (one["said"] and name not in _NO_PROGRAM)
+    )
     if len(found) > _MOST_VERSIONS:
         wanted = {"python", *map(_distribution, about), *map(owner_of_package, about)}
         found = {name: ones for name, ones in found.items() if name in wanted}
-    return tuple(f"{ones[0]['name']} {' and '.join(_exact(one['version'] for one in ones))}" for ones in found.values())
+    return tuple(
+        f"{ones[0]['glued'] or ones[0]['name']} {' and '.join(_exact(one['version'] for one in ones))}"
+        for ones in found.values()
+    )
 
 
 def _distribution(name: str) -> str:
@@ -155,7 +169,8 @@ def _exact(versions: Iterable[str]) -> list[str]:
 
 _PLACE = re.compile(
     r"[A-Za-z]:[\\/]{1,2}[^\"'<>|*?:;,()\r\n]{1,240}?[\\/]{1,2}"
-    r"(?:(?=site-packages(?:[\\/]|\b))|python_embedd?ed(?=[\\/])|envs[\\/]{1,2}[\w.-]{1,60}(?=[\\/]))",
+    r"(?:(?=site-packages(?:[\\/]|\b))|python_embedd?ed(?=[\\/])|(?:OSGeo4W|QGIS|Blender)[\w. ]{0,20}(?=[\\/])"
+    r"|envs[\\/]{1,2}[\w.-]{1,60}(?=[\\/]))",
     re.IGNORECASE,
 )
 _KINDS = (
@@ -167,6 +182,7 @@ _KINDS = (
 )
 _SHOWN = {
     "windows": "Windows {}",
+    "python2": "Python {}.7",
     "driver": "driver {}",
     "served": "whose CUDA is {}",
     "nvcc": "nvcc {}",

@@ -27,7 +27,9 @@ FRAME = re.compile(
     r"|(?<!\w)((?:[A-Za-z]:|~)[\\/][^:\"\r\n]{1,300}?\.py)(?::\d{1,6}| in [\w<>]{1,80}(?:\(|$))"
 )
 """A file in a traceback: Python's, pytest's, those of IPython."""
-_OF_PYTHON = re.compile(r"^<|PyInstaller[\\/]|[\\/]lib[\\/](?!site-packages)[\w\\/]+\.py$|imp\.py$", re.IGNORECASE)
+_OF_PYTHON = re.compile(
+    r"^<|PyInstaller[\\/]|[\\/]lib[\\/](?!site-packages)[\w\\/]+\.py$|imp\.py$|pydev_|^\.", re.IGNORECASE
+)
 _REACH = 40
 _BELOW = 4
 """Lines at most between a frame and what follows it: its code, the marks below that, and what pytest puts there."""
@@ -47,21 +49,22 @@ _TELLS = re.compile(
     r"|needed|you have|supports?|supported|(?:in)?compatible|original error|reason|caused by|missing|version"
     r"|architecture"
     r"|not (?:be )?(?:found|exist|available|the|installed|valid|loaded|located)|could ?n[o'’]t|can(?:not|['’]t)|unable"
-    r"|fail(?:s|ed|ing|ure)|unresolved|undefined|denied|refused|no such|unknown|unsupported|faulting|depend\w*)\b",
+    r"|fail(?:s|ed|ing|ure)|unresolved|undefined|denied|refused|no such|unknown|unsupported|fault(?:ing)?|depend\w*)\b",
     re.IGNORECASE,
 )
 """Words of lines that say why."""
 _BECAUSE = re.compile(
     r"\b(?:because|expect(?:s|ed)|got|(?:built|compiled) (?:for|with|using|against)|requires?|required|needed|you have"
-    r"|original error|reason|caused by|faulting|supports?|but (?:this|it|found|is|was))\b|is not the correct",
+    r"|original error|reason|caused by|fault(?:ing)?|exception code|supports?|but (?:this|it|found|is|was))\b|is not the correct",
     re.IGNORECASE,
 )
 """Those of lines that say it for another line."""
 _NAMES = re.compile(
-    r"[\w-]\.(?:dll|pyd|lib|exe|whl|so|h|hpp)\b|\b\d{1,4}\.\d{1,4}|[A-Za-z]:[\\/]|\bsm_\d|['\"]\w", re.IGNORECASE
+    r"[\w-]\.(?:dll|pyd|lib|exe|whl|so|h|hpp)\b|\b\d{1,4}\.\d{1,4}|[A-Za-z]:[\\/]|\bsm_\d|\b(?:0x)?[0-9a-f]{8}\b|['\"]\w",
+    re.IGNORECASE,
 )
 """What such a line names: a file, a version, an architecture."""
-_FAILED = re.compile(r"error|exception|fatal|crash|\bfail|not found|cannot|unable|missing|denied", re.IGNORECASE)
+_FAILED = re.compile(r"error|exception|fatal|fault|crash|\bfail|not found|cannot|unable|missing|denied", re.IGNORECASE)
 _NOT_OURS = re.compile(
     r"^(?:[#>]|(?:\[?WARN|Warn)|\*\*|Traceback|During handling|The above exception|\S+\.md\b)|https?://\S{30}|^\W*$"
 )
@@ -82,6 +85,9 @@ def decisive_lines(lines: Sequence[str], first: int, anchors: Iterable[int]) -> 
         )[:2]
     )
     found = {at: whole_message(lines, at) for at in places}
+    # A line that is a part of another one's message is said with it.
+    found = {at: one for at, one in found.items() if not any(one in other for n, other in found.items() if n != at)}
+    places = [at for at in places if at in found]
     for at in places[:2]:
         found = {**_frame(lines, at), **found}
         near = range(max(at - _NEAR, 0), min(at + _NEAR, len(lines)))
