@@ -120,7 +120,8 @@ def _is_served(card: Capability, listed: list[Capability | None], archs: str) ->
 _VERSIONED = re.compile(
     r"(?<![\w.\\#-])(?<!different )(?:(?P<glued>(?i:CUDA|cuDNN|Python))(?=\d)"
     r"|(?P<name>[A-Za-z][\w.+-]{1,30}?)[*_`]{0,3}"
-    r"(?:(?P<said>(?i:[ -]version))[ :：=|`*]{0,9}|[ :：|-]{1,4}|(?P<wanted>==))[*_` ]{0,4}(?:(?i:version):? |v)?)"
+    r"(?:(?P<said>(?i:[ -]version))[ :：=|`*]{0,9}|[ :：|-]{1,4}|=(?!=)|\s{5,30}|(?P<wanted>==))"
+    r"[*_` ]{0,4}(?:(?i:version):? |v)?)"
     r"(?P<version>\d{1,4}(?:\.\d{1,6}){1,3}(?:(?:\+(?=cpu|cu\d|rocm|xpu)|rc|b|a|\.post|\.dev)\w{1,20})?)"
     r"(?P<archive>\.tar\.gz|\.zip\b|-(?:cp|py)\d)?(?![\w.]{0,20}\.(?:dll|pyd|exe|whl|lib))(?!\w)"
 )
@@ -182,7 +183,7 @@ _KINDS = (
 )
 _SHOWN = {
     "windows": "Windows {}",
-    "python2": "Python {}.7",
+    "python2": "Python 2.{}",
     "driver": "driver {}",
     "served": "whose CUDA is {}",
     "nvcc": "nvcc {}",

@@ -42,25 +42,26 @@ LONGEST = 400
 """Characters of a line that are looked at."""
 _LONGEST = 160
 _TOO_LONG = 600
+_ONLY_A_PATH = re.compile(r"['\"][A-Za-z]:\\[^'\"]{3,300}['\"]?$")
 _OPEN = re.compile(r"CMake Error at .{1,400}\(\w{1,60}\):?$")
 _FOLDERS = re.compile(r"[A-Za-z]:[\\/][^\"'<>|*?:;,\r\n]{8,240}?(?=[\\/]{1,2}site-packages[\\/])", re.IGNORECASE)
-_TELLS = re.compile(
-    r"\b(?:because|expect(?:s|ed)|but|got|(?:built|compiled) (?:for|with|using|against)|requires?|required|needs?"
-    r"|needed|you have|supports?|supported|(?:in)?compatible|original error|reason|caused by|missing|version"
-    r"|architecture"
-    r"|not (?:be )?(?:found|exist|available|the|installed|valid|loaded|located)|could ?n[o'’]t|can(?:not|['’]t)|unable"
-    r"|fail(?:s|ed|ing|ure)|unresolved|undefined|denied|refused|no such|unknown|unsupported|fault(?:ing)?|depend\w*)\b",
-    re.IGNORECASE,
-)
-"""Words of lines that say why."""
 _BECAUSE = re.compile(
-    r"\b(?:because|expect(?:s|ed)|got|(?:built|compiled) (?:for|with|using|against)|requires?|required|needed|you have"
-    r"|original error|reason|caused by|fault(?:ing)?|exception code|supports?|but (?:this|it|found|is|was))\b|is not the correct",
+    r"^building '|\b(?:because|expect(?:s|ed)|got|(?:built|compiled) (?:for|with|using|against)|requires?|required"
+    r"|needed|you have|original error|reason|caused by|fault(?:ing)?|exception code|supports?|but (?:this|it|found|is|was))\b"
+    r"|is not the correct",
     re.IGNORECASE,
 )
-"""Those of lines that say it for another line."""
+"""Words of lines that say why another line failed."""
+_TELLS = re.compile(
+    r"\b(?:but|needs?|supported|(?:in)?compatible|missing|version|architecture|could ?n[o'’]t|can(?:not|['’]t)|unable"
+    r"|not (?:be )?(?:found|exist|available|the|installed|valid|loaded|located)|fail(?:s|ed|ing|ure)|unresolved"
+    r"|undefined|denied|refused|no such|unknown|unsupported|depend\w*)\b",
+    re.IGNORECASE,
+)
+"""Words of lines that say that something failed."""
 _NAMES = re.compile(
-    r"[\w-]\.(?:dll|pyd|lib|exe|whl|so|h|hpp)\b|\b\d{1,4}\.\d{1,4}|[A-Za-z]:[\\/]|\bsm_\d|\b(?:0x)?[0-9a-f]{8}\b|['\"]\w",
+    r"[\w-]\.(?:dll|pyd|lib|exe|whl|so|h|hpp)\b|\b\d{1,4}\.\d{1,4}|[A-Za-z]:[\\/]|\bsm_\d|\b(?:0x)?[0-9a-f]{8}\b"
+    r"|['\"]\w",
     re.IGNORECASE,
 )
 """What such a line names: a file, a version, an architecture."""
@@ -103,7 +104,7 @@ def _weight(line: str) -> int:
     """How much a line says about why something failed: 1 for its words, 1 for a name or a version."""
     if len(line) > _TOO_LONG or FRAME.search(line) or _NOT_OURS.search(line) or line_pattern("repeats").search(line):
         return 0
-    return bool(_TELLS.search(line)) + bool(_NAMES.search(line))
+    return bool(_BECAUSE.search(line) or _TELLS.search(line)) + bool(_NAMES.search(line))
 
 
 def whole_message(lines: Sequence[str], at: int) -> str:
@@ -112,7 +113,8 @@ def whole_message(lines: Sequence[str], at: int) -> str:
     parts = [lines[at][bare.start() :] if bare else lines[at]]
     following = (line for line in lines[at + 1 : at + _GOES_ON] if line.strip(" !*=-"))
     for line in islice(following, _BELOW):
-        if not parts[-1].endswith((":", ",")) and not (parts[-1].endswith("(message)") or _OPEN.match(parts[0])):
+        goes_on = parts[-1].endswith((":", ",")) or _ONLY_A_PATH.match(line)
+        if not goes_on and not (parts[-1].endswith("(message)") or _OPEN.match(parts[0])):
             break
         parts.append(line)
     # In Python's words for a path, and between the marks of a text, each backslash stands twice.
