@@ -393,7 +393,7 @@ def _file_words(symptom: Symptom, names: tuple[str, ...], behind: str) -> dict[s
         "file": _file(symptom),
         "a_file": symptom.file or (_module_name(symptom) if symptom.module or symptom.package else "A DLL"),
         # It stands between the quotes of a command; a bare name is looked for elsewhere.
-        "full_path": path if "\\" in path and not {"'", UNNAMED} & {*path} else "",
+        "full_path": path if "\\" in path and not {"'", "%", UNNAMED} & {*path} else "",
         "names": _and(names) or "a part",
         "subject": f": {details['subject']}" if "subject" in details else "; the line names it",
         "header": _whose_header(details.get("subject", "")),

@@ -46,9 +46,9 @@ _ONLY_A_PATH = re.compile(r"['\"][A-Za-z]:\\[^'\"]{3,300}['\"]?$")
 _OPEN = re.compile(r"CMake Error at .{1,400}\(\w{1,60}\):?$")
 _FOLDERS = re.compile(r"[A-Za-z]:[\\/][^\"'<>|*?:;,\r\n]{8,240}?(?=[\\/]{1,2}site-packages[\\/])", re.IGNORECASE)
 _BECAUSE = re.compile(
-    r"^building '|\b(?:because|expect(?:s|ed)|got|(?:built|compiled) (?:for|with|using|against)|requires?|required"
-    r"|needed|you have|original error|reason|caused by|fault(?:ing)?|exception code|supports?|but (?:this|it|found|is|was))\b"
-    r"|is not the correct",
+    r"^building '|\b(?:because|expect(?:s|ed)|got|(?:built|compiled) (?:for|with|using|against)"
+    r"|requires?|required|needed|you have|original error|reason|caused by|fault(?:ing)?|exception code"
+    r"|supports?|but (?:this|it|found|is|was))\b|is not the correct",
     re.IGNORECASE,
 )
 """Words of lines that say why another line failed."""

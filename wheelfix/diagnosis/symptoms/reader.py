@@ -102,6 +102,7 @@ _OUTPUT_END = re.compile(r"\[end of output\]|-{12}")
 _IMPORTS = re.compile(
     r"(?:^|[\s>\"'`])(?:from\s{1,9}(?P<whole>[\w.]{0,200})\s{1,9})?import\s{1,9}(?!(?:the|an?|your|this|it|of|from|error|failed)\b)(?P<name>[*(]|[\w.]{1,200})"
 )
+_NUMBERED = re.compile(r"\s{0,12}\d{1,6} ")
 _TRIED = re.compile(r"(\w{1,60}) - ImportError: ")
 """What Kivy writes before the error of a provider that it tried."""
 _IMPORT_REACH = 2
@@ -300,6 +301,8 @@ class _Notes:
         self._warned = (-_FRAME_REACH, 0)
         """The last line of a warning, and how far its first line is indented."""
         self._above: deque[Line] = deque(maxlen=_ABOVE)
+        self._pointed = -_FRAME_REACH
+        """The last line of code that IPython points to; the numbered ones below it were not run."""
         self._facts: dict[str, tuple[int, str]] = {}
         """What the text says about the machine and the program, with the last line that says it."""
         self._imported = (-_FRAME_REACH, "", "")
@@ -335,7 +338,12 @@ class _Notes:
             if asked:
                 folder = f"{UNNAMED}\\" if asked["joined"].strip() else ""
                 self._asked_for = number, tidy_path(folder + asked["path"])
-        if "import " in text and (imported := _IMPORTS.search(text)):
+        if text.lstrip().startswith("--"):
+            self._pointed = number
+        beside = _NUMBERED.match(text) and 0 < number - self._pointed <= _ABOVE
+        if beside and self._imported[0] >= self._pointed:
+            self._imported = number, *self._imported[1:]
+        if "import " in text and not beside and (imported := _IMPORTS.search(text)):
             self._imported = number, *_imported(imported["whole"], imported["name"])
         elif "load_module(" in text and (loaded := _LOADS.search(text)):
             # Frames of imp follow it.
@@ -526,6 +534,8 @@ def _imported(whole: str | None, name: str) -> tuple[str, str]:
     if whole is None:
         return name.rpartition(".")[2], ""
     package, inner = whole.partition(".")[0], whole.rpartition(".")[2]
+    if whole == package and package.startswith("_"):
+        return package, ""  # "from _sndfile import Sndfile"
     if name == "(" and not inner.startswith("_"):
         return "", ""  # the names stand in the next lines
     if whole == package and not is_compiled(f"{package}.{name}") and package_with(package):
