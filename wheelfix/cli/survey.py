@@ -18,6 +18,8 @@ from wheelfix.cli.common import (
 )
 from wheelfix.errors import Exit, InputError, UsageError
 from wheelfix.loader.profile import assumptions
+from wheelfix.report.blocks import Table, line
+from wheelfix.report.canvas import TextStyle, cells, render_text
 from wheelfix.report.safe import csv_cell, legible, without_commands
 from wheelfix.survey.run import Engine, Summary, dask_engine, local_engine, run_survey
 from wheelfix.survey.tables import QueryResult, SurveyFolder, ask, questions
@@ -136,11 +138,9 @@ def _rendered(answer: QueryResult, kind: str) -> str:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerows([csv_cell(value) for value in row] for row in (answer.columns, *answer.rows))
         return without_commands(stream.getvalue())
-    cells = [[_cell(value) for value in row] for row in (answer.columns, *answer.rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
-    lines.insert(1, "  ".join("-" * width for width in widths))
-    return without_commands("\n".join(lines) + f"\n{len(answer.rows)} rows\n")
+    head, *shown = [[_cell(value) for value in row] for row in (answer.columns, *answer.rows)]
+    ruler = ["-" * max(map(cells, column)) for column in zip(head, *shown, strict=True)]
+    return render_text([Table((), [head, ruler, *shown]), line(f"{len(shown)} rows")], TextStyle(unicode=True))
 
 
 def _cell(value: object) -> str:

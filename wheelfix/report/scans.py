@@ -66,7 +66,7 @@ from wheelfix.rules.context import inside
 from wheelfix.rules.registry import Theme, is_about, missing_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 
 HEADINGS = {
@@ -161,7 +161,7 @@ def scan_blocks(
     blocks += steps_part(steps)
     blocks += _findings(report, [one for one in new if id(one) not in said], document, hints, verbose=verbose)
     if explained:
-        groups = _groups(explained, set(), lambda finding: finding.hint, Hints())
+        groups = _groups(explained)
         blocks.append(chapter(f"Explained by the version ({len(explained)})", *groups, closed=True))
     blocks += _targets(report)
     blocks += _gpu(report)
@@ -169,7 +169,7 @@ def scan_blocks(
     if known:
         codes = ", ".join(dict.fromkeys(finding.code for finding in known))
         blocks += [para(), *labelled(f"Known, in the baseline ({len(known)}): ", [codes])]
-        groups = _groups(known, set(), lambda finding: finding.hint, Hints())
+        groups = _groups(known)
         blocks.append(chapter("In the baseline", *groups, closed=True))
     return [*blocks, *_provided(report), *_abi(report), *_signers(report)]
 
@@ -223,17 +223,21 @@ def _findings(
 
 
 def _groups(
-    findings: Sequence[Finding], listed: set[str], tell: Callable[[Finding], str], hints: Hints
+    findings: Sequence[Finding],
+    listed: Collection[str] = (),
+    tell: Callable[[Finding], str] = lambda finding: finding.hint,
+    hints: Hints | None = None,
 ) -> Iterator[Part]:
     """Give the findings of each code; those that the list of missing DLLs shows in full are only named.
 
     A hint that all of one code share is said once, below them.
     """
+    hints = hints or Hints()
     for members in by_code(findings):
         first, above, rest = members[0], dict[str, None](), list[Finding]()
         for finding in members:
             names = missing_names(finding)
-            if is_about(finding, Theme.MISSING) and names and {dll_key(name) for name in names} <= listed:
+            if is_about(finding, Theme.MISSING) and names and all(dll_key(name) in listed for name in names):
                 above.update(dict.fromkeys(names))
             else:
                 rest.append(finding)
