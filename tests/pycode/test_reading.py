@@ -16,10 +16,8 @@ SITE = "Lib/site-packages/"
 HERE = "os.path.dirname(__file__)"
 IMPORTS = "import os, sys, ctypes, platform, glob\nfrom pathlib import Path\n"
 
-# Each loads pkg/lib/core.dll when pkg is imported, and fails without it.
+# Each loads pkg/lib/core.dll when pkg is imported, and fails without it; more are among the recorded imports.
 WAYS = {
-    "literal": f"ctypes.CDLL(os.path.join({HERE}, 'lib', 'core.dll'))",
-    "no suffix": f"ctypes.CDLL(os.path.join({HERE}, 'lib', 'core'))",
     "numpy's load_library": f"import numpy as np\nnp.ctypeslib.load_library('core', os.path.join({HERE}, 'lib'))",
     "numpy's load_library beside a file": (
         f"import numpy as np\nnp.ctypeslib.load_library('core', os.path.join({HERE}, 'lib', 'here.py'))"
@@ -37,13 +35,6 @@ WAYS = {
         "    return found\n"
         "LIB = ctypes.cdll.LoadLibrary(find()[0])"
     ),
-    "percent": f"ctypes.CDLL(os.path.join({HERE}, 'lib', '%s.%s' % ('core', 'dll')))",
-    "format": f"ctypes.CDLL(os.path.join({HERE}, 'lib', '{{}}.{{}}'.format('core', 'dll')))",
-    "by system": (
-        "if platform.system() == 'Windows':\n    name = 'core.dll'\n"
-        "elif platform.system() == 'Darwin':\n    name = 'core.dylib'\nelse:\n    name = 'core.so'\n"
-        f"ctypes.CDLL(os.path.join({HERE}, 'lib', name))"
-    ),
     "by a dictionary": (
         "names = {'win32': 'core.dll', 'linux': 'core.so'}\n"
         f"ctypes.CDLL(os.path.join({HERE}, 'lib', names[sys.platform]))"
@@ -54,43 +45,14 @@ WAYS = {
         "        self.lib = ctypes.CDLL(str(self.folder.joinpath(self.NAME)))\n"
         "LIB = Library()"
     ),
-    "another module's file": "import pkg\nctypes.CDLL(os.path.join(os.path.dirname(pkg.__file__), 'lib', 'core.dll'))",
-    "importlib.resources": (
-        "from importlib import resources\n"
-        "with resources.as_file(resources.files('pkg') / 'lib' / 'core.dll') as path:\n    ctypes.CDLL(str(path))"
-    ),
     "its own name": (
         "from importlib.resources import files\n"
         "folder = str(files(sys.modules[__name__].__name__))\nctypes.CDLL(os.path.join(folder, 'lib', 'core.dll'))"
     ),
     "cffi": f"from cffi import FFI\nffi = FFI()\nffi.dlopen(os.path.join({HERE}, 'lib', 'core.dll'))",
-    "loop with a handler that goes on, then an error": (
-        "LIB = None\n"
-        f"for folder in ({HERE}, os.path.join({HERE}, 'lib')):\n"
-        "    try:\n        LIB = ctypes.CDLL(os.path.join(folder, 'core.dll'))\n        break\n"
-        "    except OSError:\n        pass\n"
-        "if LIB is None:\n    raise ImportError('no core.dll')"
-    ),
-    "bare name first": (
-        "try:\n    LIB = ctypes.CDLL('core.dll')\n"
-        f"except OSError:\n    LIB = ctypes.CDLL(os.path.join({HERE}, 'lib', 'core.dll'))"
-    ),
     "find_library first": (
         "from ctypes.util import find_library\n"
         f"ctypes.CDLL(find_library('core') or os.path.join({HERE}, 'lib', 'core.dll'))"
-    ),
-    "raised again": (
-        f"try:\n    LIB = ctypes.CDLL(os.path.join({HERE}, 'lib', 'core.dll'))\n"
-        "except OSError as error:\n    raise ImportError('no core.dll') from error"
-    ),
-    "environment variable": (
-        f"folder = os.environ.get('PKG_LIB', os.path.join({HERE}, 'lib'))\n"
-        "ctypes.CDLL(os.path.join(folder, 'core.dll'))"
-    ),
-    "early return": (
-        "def load():\n    if os.name != 'nt':\n        return None\n"
-        f"    return ctypes.CDLL(os.path.join({HERE}, 'lib', 'core.dll'))\n"
-        "load()"
     ),
 }
 
