@@ -208,9 +208,9 @@ class KeptTrees:
     by_path: dict[str, ast.Module] = field(default_factory=dict)
     room: int = KEPT_TOKENS
 
-    def add(self, path: str, tree: ast.Module, tokens: int, spared: int = 0) -> None:
-        """Keep a tree if there is room, beside what is spared for others."""
-        if path not in self.by_path and tokens <= self.room - spared:
+    def add(self, path: str, tree: ast.Module, tokens: int) -> None:
+        """Keep a tree if there is room."""
+        if path not in self.by_path and tokens <= self.room:
             self.room -= tokens
             self.by_path[path] = tree
 
@@ -227,7 +227,7 @@ class CodeBudget:
     loading: set[str] = field(default_factory=set)
     """Files in which there are words of code that loads DLLs or adds folders."""
     results: dict[str, object] = field(default_factory=dict)
-    """What was read from a file, so that it is not read twice."""
+    """What was read from a file, so that the packages of a set do not read it again."""
     trees: KeptTrees = field(default_factory=KeptTrees)
     _file_steps: int = FILE_STEPS
 
@@ -237,7 +237,7 @@ class CodeBudget:
         try:
             if not self.steps:
                 raise OutOfBudget(TOO_MUCH)
-            return self._parsed(source, path, KEPT_TOKENS // 2)  # imports ask for the same files again and again
+            return self._parsed(source, path)
         except OutOfBudget as reason:
             self.give_up(path, str(reason))
             return None
@@ -248,13 +248,13 @@ class CodeBudget:
         WrongIndent is left to the caller, who knows what that does.
         """
         try:
-            return self._parsed(source, path, 0)
+            return self._parsed(source, path)
         except WrongIndent:
             raise
         except OutOfBudget:
             return None
 
-    def _parsed(self, source: str, path: str, spared: int) -> ast.Module:
+    def _parsed(self, source: str, path: str) -> ast.Module:
         if path in self.trees.by_path:
             return self.trees.by_path[path]
         tokens = count_tokens(source)
@@ -264,7 +264,7 @@ class CodeBudget:
             raise OutOfBudget(TOO_MUCH)
         self.tokens -= tokens
         tree = parse_code(source)
-        self.trees.add(path, tree, tokens, spared)
+        self.trees.add(path, tree, tokens)
         return tree
 
     def give_up(self, path: str, reason: str) -> None:

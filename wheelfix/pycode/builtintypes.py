@@ -108,8 +108,7 @@ def _of_list(call: Call, owner: list[PyValue], name: str) -> PyValue:
     if name not in _ASKING:
         run.changing(owner)
     if name == "extend":
-        unknown = run.reading is not None and is_vague(first)
-        owner.extend([UNKNOWN] if unknown else list(run.attributes.iterate(first)))
+        owner.extend(run.attributes.items_of(first))
         return None
     if name == "sort":
         owner[:] = ordered(run, owner, call.words)

@@ -37,6 +37,7 @@ from wheelfix.pycode.run import (
     error_class,
     is_error,
     is_kind,
+    is_vague,
     of_class,
 )
 
@@ -239,6 +240,11 @@ class Attributes:
         if isinstance(value, Managed) and value.kind == "file":
             return iter(value.value.splitlines(True))
         raise Undecided("what a loop goes through is not known")
+
+    def items_of(self, value: PyValue) -> list[PyValue]:
+        """The items of a value; in a file that is read, one that is not known has some item."""
+        vague = self.run.reading is not None and is_vague(value)
+        return [UNKNOWN] if vague else list(self.iterate(value))
 
     def _iterate_object(self, value: Instance) -> Iterator[PyValue]:
         fields = value.kind.fields if isinstance(value.kind, CodeClass) else None

@@ -18,7 +18,7 @@ from wheelfix.base.values import dataclass, field
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.view import SITE_PACKAGES, FileView
 from wheelfix.model import Machine
-from wheelfix.pycode.budget import CodeBudget, OutOfBudget, budget_of, count_tokens, is_lazy
+from wheelfix.pycode.budget import CodeBudget, OutOfBudget, budget_of, is_lazy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -211,7 +211,6 @@ def names_loader(source: str, path: str, budget: CodeBudget) -> bool:
     tree = budget.parse(source, path)
     if tree is None:
         return True
-    budget.trees.add(path, tree, count_tokens(source))  # most of them are followed next
     try:
         return Mentions(tree, source, budget).any
     except (RecursionError, OutOfBudget):

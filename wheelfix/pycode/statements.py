@@ -63,9 +63,8 @@ class Statements:
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
         left, right = self.run.expressions.value(node.target), self.run.expressions.value(node.value)
         if isinstance(node.op, ast.Add) and isinstance(left, list):
-            unknown = self.run.reading is not None and is_vague(right)
             self.run.changing(left)
-            left += [UNKNOWN] if unknown else list(self.run.attributes.iterate(right))
+            left += self.run.attributes.items_of(right)
             self.assign(node.target, self.run.bounded(left))
         else:
             self.assign(node.target, self.run.bounded(self.run.expressions.binary(node.op, left, right)))
