@@ -281,10 +281,22 @@ def test_a_wheel_whose_only_module_is_gone(tmp_path, tag, files, broken):
 LATER = "import ctypes\ndef start():\n    return ctypes.CDLL('libdemo.dll')\n"
 
 
+BY_PATH = HERE + (
+    "def start():\n    for one in (os.path.join(here, 'libdemo.dll'), 'libdemo.dll'):\n        try:\n"
+    "            return ctypes.CDLL(one)\n        except OSError:\n            pass\n"
+)
+
+
 @pytest.mark.parametrize(
     ("files", "tag", "expected"),
     [
         pytest.param({}, "py3-none-win_amd64", [("WF317", Severity.UNSURE, "libdemo.dll")], id="left out"),
+        pytest.param(
+            {"pkg/__init__.py": BY_PATH},
+            "py3-none-win_amd64",
+            [("WF317", Severity.UNSURE, "libdemo.dll")],
+            id="libusb1: by its path",
+        ),
         pytest.param({}, "py3-none-any", [], id="for any system"),
         pytest.param({"pkg/other.dll": forge_dll("other.dll")}, "py3-none-win_amd64", [], id="another DLL is there"),
     ],

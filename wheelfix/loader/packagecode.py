@@ -69,6 +69,9 @@ class FileLoads:
     late: frozenset[str] = frozenset()
     """The events that happen only in functions which the file itself does not call: not when it is imported."""
 
+    absent_later: tuple[str, ...] = ()
+    """Paths of the package that are not there, and that only functions load which the file itself does not call."""
+
     @property
     def may_fail(self) -> bool:
         """Whether importing it asks for something that is not in its package, or is not known."""
@@ -169,6 +172,7 @@ def file_loads(around: ViewFiles, profile: Profile, path: str, source: str) -> F
     flags: dict[str, int] = {}
     at_import: set[str] = set()
     absent: list[Absent] = []
+    absent_later: dict[str, None] = {}
     for load in code.loads:
         found = _file_meant(view, load.target, load.file)
         if found:
@@ -183,6 +187,8 @@ def file_loads(around: ViewFiles, profile: Profile, path: str, source: str) -> F
             named[load.target] = None
         if load.at_import and not load.guarded:
             absent.append(Absent(load.target, load.file, load.line, load.function == "dlopen"))
+        if "/" in load.target and not load.at_import and _is_absent(around, load.target):
+            absent_later[load.target] = None
     # Folders that are not in the view are searched too: another distribution may have filled them.
     searched = (*code.added, *(code.on_path if profile.searches_path else ()))
     added = tuple(folder for folder in searched if view.in_folder(folder) or not around.is_own(folder))
@@ -198,6 +204,7 @@ def file_loads(around: ViewFiles, profile: Profile, path: str, source: str) -> F
         tuple(one for one in dict.fromkeys(absent) if _is_absent(around, one.name)),
         tuple((file, own) for file, own in flags.items() if own != AS_PYTHON_DOES),
         frozenset(loaded.keys() - at_import),
+        tuple(absent_later),
     )
 
 

@@ -133,13 +133,18 @@ def unsure_code_loads(subject: Subject) -> Findings:
 def _left_out(subject: Subject) -> dict[str, str]:
     """The DLLs that code of a wheel for Windows alone loads, where it has none and nothing else is known to have them.
 
-    libclang and z3-solver look for their only DLL in ways that are not followed, or load it when it is first used.
+    libclang and z3-solver look for their only DLL in ways that are not followed, or load it when it is first used;
+    libusb1 does so by its path.
     """
     tags = subject.distribution.tags
     files = (*subject.images, *subject.malformed)
     if not tags or not all("-win" in tag for tag in tags) or any(not path.lower().endswith(".exe") for path in files):
         return {}
-    named = ((name, file.path) for file in package_loads(subject.view, subject.profile).files for name in file.names)
+    named = (
+        (name, file.path)
+        for file in package_loads(subject.view, subject.profile).files
+        for name in (*file.names, *map(base, file.absent_later))
+    )
     return {
         name: path
         for name, path in named
