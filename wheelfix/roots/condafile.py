@@ -6,9 +6,11 @@ never used on disk.
 
 from __future__ import annotations
 
+import bz2
 import contextlib
 import io
 import re
+import tarfile
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from wheelfix.archive.directory import too_much
@@ -22,7 +24,6 @@ from wheelfix.streams.codec import INSTALL, zstd_errors, zstd_reader
 from wheelfix.streams.output import WorkFolder
 
 if TYPE_CHECKING:
-    import tarfile
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
@@ -131,8 +132,6 @@ class _PackageReader:
 
     def run(self) -> None:
         """Read the package from end to end; InputError when it is damaged."""
-        import tarfile  # with what it imports a hundredth of a small repair, which has no such package
-
         damage: tuple[type[Exception], ...] = (tarfile.TarError, EOFError, ValueError, OSError, *zstd_errors())
         try:
             for stream in self._tars():
@@ -175,8 +174,6 @@ class _PackageReader:
 
     def _tars(self) -> Iterator[IO[bytes]]:
         if not fold(self.path.name).endswith(".conda"):
-            import bz2
-
             with bz2.open(self.path, "rb") as stream:
                 yield cast("IO[bytes]", stream)
             return
@@ -190,8 +187,6 @@ class _PackageReader:
                     yield stream
 
     def _read_tar(self, stream: _Bounded) -> None:
-        import tarfile
-
         with tarfile.open(fileobj=cast("IO[bytes]", stream), mode="r|") as tar:
             for header in tar:
                 cast("Any", tar).members = []  # else it keeps every header
