@@ -68,6 +68,12 @@ def test_a_text_on_the_command_line(run):
     )
 
 
+@pytest.mark.parametrize(("name", "said"), [("python314t.lib", True), ("python314.lib", False)])
+def test_what_the_tables_know_of_a_file_that_the_text_names_is_said_without_v(name, said, run):
+    out = run("diagnose", "--text", f"LINK : fatal error LNK1104: cannot open file '{name}'", code=1).out
+    assert ("free-threaded" in out) is said
+
+
 def test_with_an_environment(prefix, run):
     out = run("diagnose", "--text", TEXT, "--env", prefix, "--no-discover", code=1).out
     assert "shm.dll -> torch_cpu.dll -> mkl_intel_thread.2.dll" in out

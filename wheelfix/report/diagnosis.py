@@ -73,9 +73,9 @@ def render_diagnosis(diagnosis: Diagnosis, look: TextStyle, *, verbose: bool = F
     blocks += _verdict(diagnosis)
     for number, explained in enumerate(diagnosis.explained):
         # What comes first explains the text; the others in full would only push what to do out of sight.
-        blocks += _cause(
-            explained, quiet=quiet or (number > 0 and not verbose and not explained.proven), verbose=verbose
-        )
+        named = _kinds_of_names(" ".join(quote.text for quote in diagnosis.quotes))
+        brief = quiet or (number > 0 and not verbose and not explained.proven)
+        blocks += _cause(explained, named, quiet=brief, verbose=verbose)
     if not quiet:
         blocks += [*_others(diagnosis), *_remedies(diagnosis, verbose=verbose)]
         if diagnosis.harmless:
@@ -110,7 +110,7 @@ def _verdict(diagnosis: Diagnosis) -> list[Block]:
     return [para(("Could not tell.", "warn"), " The notes say why.")]
 
 
-def _cause(explained: Explained, *, quiet: bool, verbose: bool) -> Iterator[Block]:
+def _cause(explained: Explained, named: frozenset[str], *, quiet: bool, verbose: bool) -> Iterator[Block]:
     cause, below = explained.cause, " " * 7
     sure = cause.confidence.value
     lead = ("Cause  ", "bad" if sure == "sure" else "warn")
@@ -120,21 +120,31 @@ def _cause(explained: Explained, *, quiet: bool, verbose: bool) -> Iterator[Bloc
     if len(explained.chain) > 1 and cause.id != "two-openmp":
         yield line(below, " → ".join(explained.chain))
     if explained.explanation and explained.explanation != cause.summary:
-        yield para(explained.explanation if explained.proven or verbose else _short(explained.explanation), lead=below)
-    named = all(name in cause.summary for name in cause.likely_missing)
-    if cause.likely_missing and not explained.proven and not named:
+        known = explained.explanation
+        yield para(known if explained.proven or verbose else _short(known, named), lead=below)
+    said = all(name in cause.summary for name in cause.likely_missing)
+    if cause.likely_missing and not explained.proven and not said:
         yield para(", ".join(cause.likely_missing), lead=(f"{below}candidates: ", "dim"))
     if explained.symptom is not None and explained.symptom.count > 1:
         yield line((f"{below}the text says it {explained.symptom.count} times", "dim"))
 
 
 _SENTENCES = re.compile(r"(?s).{40,150}\.(?= [A-Z])")
+_FILE = re.compile(r"\b[\w-]{1,60}\.(?:dll|exe|h|lib|py|pyd)\b")
 
 
-def _short(text: str) -> str:
-    """The first sentences of what the tables know, which ``-v`` shows whole."""
+def _kinds_of_names(text: str) -> frozenset[str]:
+    """The names of files in a text, without their numbers: python313t.lib is of the same kind as python314t.lib."""
+    return frozenset(re.sub(r"\d+", "#", name) for name in _FILE.findall(text.lower()))
+
+
+def _short(text: str, named: frozenset[str]) -> str:
+    """The first sentences of what the tables know, and those about a file that is quoted; ``-v`` shows all."""
     found = _SENTENCES.match(text)
-    return found[0] if found else text
+    if found is None:
+        return text
+    others = re.split(r"(?<=\.) (?=[A-Z])", text[found.end() + 1 :])
+    return " ".join([found[0], *(one for one in others if not named.isdisjoint(_kinds_of_names(one)))])
 
 
 def _others(diagnosis: Diagnosis) -> Iterator[Block]:
