@@ -101,7 +101,7 @@ def _calls(path: Path, source: str, passing: set[str]) -> Iterator[Site]:
             passing.add(around.name)
             loops = [node for node in ast.walk(around) if isinstance(node, ast.For | ast.comprehension)]
             looped = [one.iter for one in loops if any(_name(part) == given for part in ast.walk(one.target))]
-            for node in itertools.chain.from_iterable(map(ast.walk, (*looped, *around.args.defaults))):
+            for node in itertools.chain.from_iterable(map(ast.walk, looped)):
                 held = node.value if isinstance(node, ast.Constant) else vars(module).get(getattr(node, "id", ""))
                 yield from (Site(text, flags, mode, where) for text in _texts(held))
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import bisect
 import collections
 import enum
 import functools
 import threading
 import weakref
-from itertools import accumulate
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
@@ -187,12 +187,18 @@ class FileView:
             if spelled in self:
                 return spelled
         found = self._extensions(parent(path)).get(base_name(path)) or self._extensions(path).get("__init__")
-        return found or ("" if fold(path) in self._packages else None)
+        return found or ("" if self._is_folder(fold(path)) else None)
+
+    def _is_folder(self, path: str) -> bool:
+        """Whether a folder holds a file or another folder: Python imports it without ``__init__.py``, too."""
+        if path in self._folders:
+            return True
+        at = bisect.bisect(self._sorted_folders, f"{path}/")
+        return at < len(self._sorted_folders) and self._sorted_folders[at].startswith(f"{path}/")
 
     @functools.cached_property
-    def _packages(self) -> frozenset[str]:
-        """Every folder that holds a file or another folder: Python imports it without ``__init__.py``, too."""
-        return frozenset(above for folder in self._folders for above in accumulate(folder.split("/"), "{}/{}".format))
+    def _sorted_folders(self) -> list[str]:
+        return sorted(self._folders)
 
     def _extensions(self, folder: str) -> Mapping[str, str]:
         """The extension modules in a folder by name; made once, as code asks for the modules of one folder."""
