@@ -435,7 +435,8 @@ faults, interrupts, end = [], 0, time.monotonic() + 1
 threading.excepthook = faults.append
 signal.signal(signal.SIGALRM, interrupt)
 pool = WorkerPool(2)
-pool.map(int, [0] * 9)  # the threads are there: their start is a step of its own, into which no request to stop falls
+pool.submit(int).result()
+pool.start_last_worker()  # the threads are there: their start is a step of its own, into which no request to stop falls
 while time.monotonic() < end:
     tasks = [pool.submit(int) for _ in range(2)]
     try:
