@@ -169,7 +169,8 @@ def own_module_missing(subject: Subject) -> Findings:
             found.setdefault(module, (file, f", although {claim}"))
     for module, (file, although) in found.items():
         needed = not although or _is_needed_in_public(subject, module_name(file))
-        fails = "the import fails" if needed else f"importing {_imported_as(file)} fails, which only private modules do"
+        private = f"importing {_imported_as(file)} fails, and only private modules need it"
+        fails = "the import fails" if needed else private
         fails = "what it defines is missing" if claims.is_namespace(module) else fails
         severity = Severity.ERROR if needed else Severity.WARNING
         yield replace(_not_there(subject, module, file, f"{although}: {fails}"), severity=severity)
