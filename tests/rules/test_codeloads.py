@@ -368,7 +368,7 @@ WHO_ASKS = "if 'sphinx' in sys.modules:\n    pass\nelse:\n    ctypes.CDLL(os.pat
             [],
             id="fastwarc: made by Rust",
         ),
-        pytest.param(BUILT_ELSEWHERE, [("WF332", Severity.WARNING, "pkg._a._c")], id="ddtrace: private"),
+        pytest.param(BUILT_ELSEWHERE, [("WF332", Severity.UNSURE, "pkg._a._c")], id="ddtrace: private"),
         pytest.param(
             {**BUILT_ELSEWHERE, "pkg/b.py": "import pkg._a.patch\n"},
             [("WF332", Severity.ERROR, "pkg._a._c")],

@@ -168,11 +168,11 @@ def own_module_missing(subject: Subject) -> Findings:
         if claim := claims.about(module, sure=sure):
             found.setdefault(module, (file, f", although {claim}"))
     for module, (file, although) in found.items():
-        needed = not although or _is_needed_in_public(subject, module_name(file))
+        needed = not although.endswith(".pyi is there") or _is_needed_in_public(subject, module_name(file))
         private = f"importing {_imported_as(file)} fails, and only private modules need it"
         fails = "the import fails" if needed else private
         fails = "what it defines is missing" if claims.is_namespace(module) else fails
-        severity = Severity.ERROR if needed else Severity.WARNING
+        severity = Severity.ERROR if needed else Severity.UNSURE
         yield replace(_not_there(subject, module, file, f"{although}: {fails}"), severity=severity)
     unsure = [] if found or not claims.tag else followed
     for absent in unsure:
