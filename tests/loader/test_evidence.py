@@ -341,6 +341,18 @@ def test_a_module_that_is_imported_for_certain_in_an_import_that_is_not_followed
     assert errors == (["pkg._gone"] if found else [])
 
 
+@pytest.mark.parametrize(("caught", "follows"), [("ImportError", 0), ("OSError", 1)])
+def test_no_import_is_followed_for_a_name_that_the_code_does_without(tmp_path, monkeypatch, caught, follows):
+    """SciPy imports ``_distributor_init_local`` in a ``try``; its ``__init__`` defines names that it does not spell."""
+    code = f"def f():\n    return globals()\n\ntry:\n    from . import _local\nexcept {caught}:\n    pass\n"
+    files = {"pkg/__init__.py": code, "pkg/_c.cp311-win_amd64.pyd": forge_dll("_c.pyd", exports=["PyInit__c"])}
+    followed, follow = [], FollowedImports._follow
+    monkeypatch.setattr(FollowedImports, "_follow", lambda self, top: followed.append(top) or follow(self, top))
+    report = scan(build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files=files))
+    assert len(followed) == follows
+    assert (report.verdict is Verdict.BROKEN) == bool(follows)
+
+
 def test_a_requirement_with_its_specifier():
     found = provider("Qt6Core.dll", ("PyQt6-Qt6<6.12,>=6.11",))
     assert isinstance(found, OwnedBy)

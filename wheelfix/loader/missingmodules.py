@@ -18,6 +18,7 @@ from wheelfix.pycode.sourcecode import (
     defined_names,
     imported_first,
     python_source,
+    read_imports,
 )
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class MissingModules:
         self._seen = {top}
         self.named: dict[str, str] = {}
         self.perhaps: dict[str, str] = {}
-        """Private names that the code of their package may define instead: only following the import tells."""
+        """Names that the code of their package may define instead: only following the import tells."""
         self._look_into(top)
 
     def needed(self, end: ImportEnd) -> Iterator[tuple[str, str, str, bool]]:
@@ -82,7 +83,7 @@ class MissingModules:
         Also what the package raises instead of Python's exception, and whether it is sure: opencc looks for its module
         in several places, and one is not known.
         """
-        if not end.certain:
+        if self.named and not end.certain:
             certain = self._certain()
             for name, file in self.named.items():
                 first = self._certain_importer(name, certain)
@@ -181,9 +182,15 @@ class MissingModules:
                 self._seen.add(named)
                 if there:
                     self._look_into(named)
+                elif not sure and indent and self._goes_without(named, path, code or ""):
+                    continue  # _distributor_init_local of SciPy
                 elif not (self._view.module_file(named.rpartition(".")[0]) or "").endswith(".pyd"):
                     # Unless it is below an extension module, which may make it: torch._C._nn
                     (self.named if sure else self.perhaps)[named] = path
+
+    def _goes_without(self, module: str, path: str, code: str) -> bool:
+        """Whether a file catches it wherever a name that it imports is not there."""
+        return read_imports(code, path, separate_budget(self._view), NOT_LOADED).get(module, False)
 
     def _modules(self, package: str, name: str, names: str) -> Iterator[tuple[str, bool]]:
         """The modules that an import statement in a package names, and whether they are nothing else."""
@@ -197,7 +204,7 @@ class MissingModules:
         for last in _WORDS.findall(names):
             there = self._view.module_file(f"{name}.{last}") is not None
             may = not there and self._may_define(name, last)
-            if not may or (may is None and last.startswith("_") and not last.startswith("__")):
+            if not may:
                 yield f"{name}.{last}", may is not None
 
     def _may_define(self, package: str, name: str) -> bool | None:
