@@ -6,6 +6,7 @@ import re
 from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING, TypeAlias
 
+from wheelfix.base.parsing import regex
 from wheelfix.base.values import replace
 from wheelfix.diagnosis.confirm import confirm, faults, matching_outcome, mismatched_edges, pair_of_edge
 from wheelfix.diagnosis.model import Diagnosis, Explained, GatheredEvidence, ScannedPackage
@@ -196,7 +197,7 @@ def _test_artefacts(case: ScannedPackage) -> Iterator[Remedy]:
 
 _Proof: TypeAlias = "tuple[Explained, ScannedPackage | None]"
 """A cause, and the package whose files prove it."""
-_NEEDS_A_WHEEL = re.compile(r"wheelfix (?:scan|repair)(?: --[\w-]+(?: \w+)?)? dist\\")
+_NEEDS_A_WHEEL = regex(r"wheelfix (?:scan|repair)(?: --[\w-]+(?: \w+)?)? dist\\")
 """Commands about the wheel of a package, wherever it is."""
 
 
@@ -268,12 +269,12 @@ def conclude(gathered: GatheredEvidence, trusted_roots: Path | None) -> Diagnosi
     )
 
 
-_FOR_NVIDIA = re.compile(r"/whl/cu\d|\bcuda|cudnn|nvidia|-cu1\d\b")
+_FOR_NVIDIA = regex(r"/whl/cu\d|\bcuda|cudnn|nvidia|-cu1\d\b")
 _OTHER_CARDS = ("amd", "intel", "directml")
-_RUNTIME_TRIED = re.compile(
+_RUNTIME_TRIED = regex(
     r"\binstalled (?:the )?(?:latest |newest )?(?:microsoft )?(?:visual c\+\+|vc\+*)[^.]{0,40}(?:redist|runtime|20\d\d)"
 )
-_DONE = re.compile(r"^(?:\S+ -m )?(?=(?:pip|conda|winget|uv) )|[\"']")
+_DONE = regex(r"^(?:\S+ -m )?(?=(?:pip|conda|winget|uv) )|[\"']")
 
 
 def _sensible(steps: Sequence[Remedy], log: Log) -> tuple[list[Remedy], list[str]]:

@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING
 
 import wheelfix
+from wheelfix.base.parsing import regex
 from wheelfix.base.programs import find_program, run_program
 from wheelfix.base.values import field, frozen, replace
 from wheelfix.errors import EnvironmentFailure
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 MASK = "<user>"
 # Folders below Users that do not belong to one user.
 _NOBODY = r"(?:Public|Default(?: User)?|All Users|Shared|runneradmin|ContainerAdministrator|%\w+%|<user>)"
-_HOMES = re.compile(
+_HOMES = regex(
     r"(?P<home>(?:^|(?<=[\s\"'=;,(\[<:]))(?:[A-Za-z]:|\\\\\?\\[A-Za-z]:)?"
     r"(?P<slash>[\\/]{1,2})(?:Users|home|Documents and Settings)(?P=slash))"
     rf"(?!{_NOBODY}(?:[\\/]|\s|$|[\"';,]))"

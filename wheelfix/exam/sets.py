@@ -17,7 +17,6 @@ from wheelfix.errors import InputError, failure_of
 from wheelfix.exam.examination import Examination, FailedInput, Progress, wheels_in
 from wheelfix.exam.examine import machine_of_tags
 from wheelfix.exam.lockfile import ONLY, Locked, LockedSet, LockParts, read_lockfile
-from wheelfix.exam.versionchoice import required_wheels
 from wheelfix.exam.wheel import WheelScan
 from wheelfix.loader.installations import Distribution
 from wheelfix.loader.places import Neighbours, open_environment, view_of_wheel
@@ -133,6 +132,8 @@ def open_set(
     present = {*(part.name for part in found.parts), *(canonical(file_name(path).name) for path in chosen), *named}
     added: list[WheelPath] = [*chosen]
     if client is not None and subjects:
+        from wheelfix.exam.versionchoice import required_wheels
+
         required = required_wheels(subjects, profile, client, options.limits, present)
         added += map(client.wheel_of, required.files.values())
         found.complete = True

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from packaging.utils import parse_sdist_filename, parse_wheel_filename
+
 from wheelfix.archive.metadata import WheelInfo, parse_headers
 from wheelfix.archive.reader import Archive
 from wheelfix.base.options import InstallTarget, Limits
@@ -209,8 +211,6 @@ class _Provider:
 
 def _has_sources(files: Iterable[IndexFile], specifier: SpecifierSet) -> bool:
     """Whether there is anything of an allowed version, which an installer would build or refuse."""
-    from packaging.utils import parse_sdist_filename, parse_wheel_filename
-
     for file in files:
         try:
             parsed = parse_wheel_filename(file.name) if file.name.endswith(".whl") else parse_sdist_filename(file.name)

@@ -162,7 +162,7 @@ _IN_TABLES = {"first": "from", "last": "to", "distribution": "name", "every": "a
 _MAKERS: dict[str, Callable[[Any], Any]] = {
     "NamePattern": NamePattern,
     "tuple[NamePattern, ...]": lambda patterns: tuple(map(NamePattern, patterns)),
-    "re.Pattern[str]": re.compile,
+    "re.Pattern[str]": regex,
     "tuple[str, ...]": tuple,
     "frozenset[str]": frozenset,
     "Pair": pair,

@@ -8,6 +8,7 @@ from functools import lru_cache
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
+from wheelfix.base.parsing import regex
 from wheelfix.base.values import field, frozen, replace
 from wheelfix.diagnosis.symptoms.messages import (
     Message,
@@ -173,7 +174,7 @@ def _rule(row: Mapping[str, Any], named: Mapping[str, str]) -> CauseRule:
     return CauseRule(
         row["cause"],
         **lists,
-        patterns={name: re.compile(text) for name, text in texts.items()},
+        patterns={name: regex(text) for name, text in texts.items()},
         conditions=tuple(name for name in _CONDITIONS if row.get(name)),
         via=row.get("via", ""),
         runtime=row.get("runtime", ""),
@@ -380,7 +381,7 @@ def explain_error(error: ErrorLine) -> Cause:
     return Cause(family.id, fill(family.summary, words), known, (), confidence, steps)
 
 
-_NUMBER = re.compile(r"\b(?:C|D|LNK)\d{4}\b")
+_NUMBER = regex(r"\b(?:C|D|LNK)\d{4}\b")
 
 
 def _compiler_words(text: str) -> dict[str, str]:
@@ -395,7 +396,7 @@ def _compiler_words(text: str) -> dict[str, str]:
     }
 
 
-_FIRST_NUMBER = re.compile(r"(?:0x)?0*([0-9a-f]{1,16})", re.IGNORECASE)
+_FIRST_NUMBER = regex(r"(?:0x)?0*([0-9a-f]{1,16})", re.IGNORECASE)
 
 
 def _numpy_is_older(details: Mapping[str, str]) -> bool:

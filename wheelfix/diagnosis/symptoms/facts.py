@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.base.parsing import whole_number
+from wheelfix.base.parsing import regex, whole_number
 from wheelfix.base.values import grouped
 from wheelfix.diagnosis.symptoms.model import CONDA, VENV, dll_names
 from wheelfix.diagnosis.symptoms.recognise import facts_in, machine_rows
@@ -117,7 +117,7 @@ def _is_served(card: Capability, listed: list[Capability | None], archs: str) ->
     )
 
 
-_VERSIONED = re.compile(
+_VERSIONED = regex(
     r"(?<![\w.\\#-])(?<!different )(?:(?P<glued>(?i:CUDA|cuDNN|Python))(?=\d)"
     r"|(?P<name>[A-Za-z][\w.+-]{1,30}?)[*_`]{0,3}"
     r"(?:(?P<said>(?i:[ -]version))[ :：=|`*]{0,9}|[ :：|-]{1,4}|=(?!=)|\s{5,30}|(?P<wanted>==))"
@@ -168,7 +168,7 @@ def _exact(versions: Iterable[str]) -> list[str]:
     return [one for one in different if not any(other.startswith(f"{one}.") for other in different)]
 
 
-_PLACE = re.compile(
+_PLACE = regex(
     r"[A-Za-z]:[\\/]{1,2}[^\"'<>|*?:;,()\r\n]{1,240}?[\\/]{1,2}"
     r"(?:(?=site-packages(?:[\\/]|\b))|python_embedd?ed(?=[\\/])|(?:OSGeo4W|QGIS|Blender)[\w. ]{0,20}(?=[\\/])"
     r"|envs[\\/]{1,2}[\w.-]{1,60}(?=[\\/]))",

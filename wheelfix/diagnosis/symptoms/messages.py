@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from wheelfix.base.parsing import whole_number
+from wheelfix.base.parsing import regex, whole_number
 from wheelfix.base.values import frozen, replace
 from wheelfix.diagnosis.symptoms.model import UNNAMED, Remedy, Symptom, environment_prefix, table_text
 from wheelfix.diagnosis.symptoms.stream import RowIndex, WordIndex, alike
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 MESSAGES = ("messages.toml", "messages_gpu.toml", "messages_python.toml", "messages_build.toml")
 LIBRARIES = "libraries.toml"
 KIND = "message"
-_DLL = re.compile(r"(?<![A-Za-z0-9_])[A-Za-z0-9_][A-Za-z0-9_.+-]{0,119}\.dll", re.IGNORECASE)
-_ARCH = re.compile(r"(?:compute|sm)_[0-9]{2,3}[af]?")
-_SUBJECT = re.compile(
+_DLL = regex(r"(?<![A-Za-z0-9_])[A-Za-z0-9_][A-Za-z0-9_.+-]{0,119}\.dll", re.IGNORECASE)
+_ARCH = regex(r"(?:compute|sm)_[0-9]{2,3}[af]?")
+_SUBJECT = regex(
     r"(?<![\w.])(?P<file>[\w+-][\w./\\+-]{0,80}\.(?:h|hpp|hxx|hh|cuh|lib|obj))(?:(?=: [^\d])|(?![\w.:(\\/+-]))"
     r"|(?:provided by|Could NOT find|Dependency) ['\"“]?(?P<package>[A-Za-z][\w+-]{1,40})",
     re.IGNORECASE,
@@ -448,7 +448,7 @@ def _crashed_in(symptom: Symptom) -> str:
     return f", in {symptom.file or symptom.package}" if symptom.file or symptom.package else ""
 
 
-_WHEEL = re.compile(r"-(cp3(\d{1,2})t?|py\d\S{0,20})-(cp\d+[mtd]*|abi3t?|none)-([\w.]+)\.whl", re.IGNORECASE)
+_WHEEL = regex(r"-(cp3(\d{1,2})t?|py\d\S{0,20})-(cp\d+[mtd]*|abi3t?|none)-([\w.]+)\.whl", re.IGNORECASE)
 _PLATFORMS = {
     "win_amd64": "64-bit Windows",
     "win32": "32-bit Windows",
@@ -598,7 +598,7 @@ def _card_words(symptom: Symptom) -> dict[str, str]:
     }
 
 
-_OF_NUMPY_1 = re.compile(r"0x(?:[0-9a-f]|1[01])$|1\.", re.IGNORECASE)
+_OF_NUMPY_1 = regex(r"0x(?:[0-9a-f]|1[01])$|1\.", re.IGNORECASE)
 """Versions of NumPy's interface, and releases, before NumPy 2: what was built for them does not run with it."""
 
 
@@ -758,7 +758,7 @@ def _arch(capability: str) -> str:
     return f"{found[1]}.{found[2]}{found[3]}" if found else ""
 
 
-_HOLE = re.compile(r"\{(\w+)\}")
+_HOLE = regex(r"\{(\w+)\}")
 _OPTIONAL = frozenset({"env_option"})
 _NAMES_A_DISTRIBUTION = frozenset(
     {
@@ -806,7 +806,7 @@ def fill_remedy(step: Remedy, words: Mapping[str, str]) -> Remedy | None:
     return filled if filled.command or filled.why else None
 
 
-_SETTING = re.compile(r"set (\w+)=(.*)")
+_SETTING = regex(r"set (\w+)=(.*)")
 
 
 def _in_powershell(command: str) -> str:

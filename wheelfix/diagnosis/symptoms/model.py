@@ -7,6 +7,7 @@ from importlib import resources
 from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 
+from wheelfix.base.parsing import regex
 from wheelfix.base.values import field, frozen
 from wheelfix.model import Word, dll_key, fold
 
@@ -187,11 +188,11 @@ def table_text(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-_SITE = re.compile(r"(?P<prefix>.+?)[\\/](?:Lib[\\/])?site-packages(?:[\\/]|$)", re.IGNORECASE)
+_SITE = regex(r"(?P<prefix>.+?)[\\/](?:Lib[\\/])?site-packages(?:[\\/]|$)", re.IGNORECASE)
 
 
-VENV = re.compile(r"[\\/]\.?v?env$", re.IGNORECASE)
-CONDA = re.compile(r"conda|miniforge|mambaforge|micromamba|[\\/]envs[\\/]", re.IGNORECASE)
+VENV = regex(r"[\\/]\.?v?env$", re.IGNORECASE)
+CONDA = regex(r"conda|miniforge|mambaforge|micromamba|[\\/]envs[\\/]", re.IGNORECASE)
 
 
 def environment_prefix(path: str) -> str:
@@ -203,19 +204,19 @@ def environment_prefix(path: str) -> str:
 # ------------------------------------------------------------------------------------------- names and paths in a text
 
 
-_NAME_RUN = re.compile(r"[A-Za-z0-9_.+-]+")
-_NAME_END = re.compile(r"\.(?:dll|pyd)(?![A-Za-z0-9_])", re.IGNORECASE)
+_NAME_RUN = regex(r"[A-Za-z0-9_.+-]+")
+_NAME_END = regex(r"\.(?:dll|pyd)(?![A-Za-z0-9_])", re.IGNORECASE)
 _LONGEST_NAME = 124
-_SITE_PACKAGES = re.compile(
+_SITE_PACKAGES = regex(
     r"[\\/](?:site|dist)-packages[\\/](?:[\w.+-]{1,120}\.egg[\\/])?([A-Za-z_][\w.-]*)(?:[\\/](\w+)(?=[\\/]))?",
     re.IGNORECASE,
 )
 _NAMESPACES = frozenset({"azure", "backports", "google", "mpl_toolkits", "nvidia", "ruamel", "sphinxcontrib", "zope"})
 """Packages that several distributions share."""
-_QUOTED = re.compile(
+_QUOTED = regex(
     r"""\\?["'“‘](?P<path>(?:[A-Za-z]:|\\\\|\.)[\\/][^"'“”‘’:]{1,700}(?:['‘’][^"'“”‘’:]{1,260}){0,4}?)\\?["'”’](?=\s|$|[.),:])"""
 )
-_BARE = re.compile(r"(?P<path>[A-Za-z]:[\\/][^\"'*?<>|:\r\n]{1,400}?\.(?:dll|pyd|exe|node))(?![\w.])", re.IGNORECASE)
+_BARE = regex(r"(?P<path>[A-Za-z]:[\\/][^\"'*?<>|:\r\n]{1,400}?\.(?:dll|pyd|exe|node))(?![\w.])", re.IGNORECASE)
 
 
 def dll_names(text: str) -> tuple[str, ...]:

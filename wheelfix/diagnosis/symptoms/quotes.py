@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 
+from wheelfix.base.parsing import regex
 from wheelfix.base.values import frozen
 from wheelfix.diagnosis.symptoms.causes import line_pattern
 
@@ -22,12 +23,12 @@ class Quote:
     text: str
 
 
-FRAME = re.compile(
+FRAME = regex(
     r"File [\"“]([^\"“”]{1,500})[\"”], line \d"
     r"|(?<!\w)((?:[A-Za-z]:|~)[\\/][^:\"\r\n]{1,300}?\.py)(?::\d{1,6}| in [\w<>]{1,80}(?:\(|$))"
 )
 """A file in a traceback: Python's, pytest's, those of IPython."""
-_OF_PYTHON = re.compile(
+_OF_PYTHON = regex(
     r"^<|PyInstaller[\\/]|[\\/]lib[\\/](?!site-packages)[\w\\/]+\.py$|imp\.py$|pydev_|^\.", re.IGNORECASE
 )
 _REACH = 40
@@ -42,31 +43,31 @@ LONGEST = 400
 """Characters of a line that are looked at."""
 _LONGEST = 160
 _TOO_LONG = 600
-_ONLY_A_PATH = re.compile(r"['\"][A-Za-z]:\\[^'\"]{3,300}['\"]?$")
-_OPEN = re.compile(r"CMake Error at .{1,400}\(\w{1,60}\):?$")
-_FOLDERS = re.compile(r"[A-Za-z]:[\\/][^\"'<>|*?:;,\r\n]{8,240}?(?=[\\/]{1,2}site-packages[\\/])", re.IGNORECASE)
-_BECAUSE = re.compile(
+_ONLY_A_PATH = regex(r"['\"][A-Za-z]:\\[^'\"]{3,300}['\"]?$")
+_OPEN = regex(r"CMake Error at .{1,400}\(\w{1,60}\):?$")
+_FOLDERS = regex(r"[A-Za-z]:[\\/][^\"'<>|*?:;,\r\n]{8,240}?(?=[\\/]{1,2}site-packages[\\/])", re.IGNORECASE)
+_BECAUSE = regex(
     r"^building '|\b(?:because|expect(?:s|ed)|got|(?:built|compiled) (?:for|with|using|against)"
     r"|requires?|required|needed|you have|original error|reason|caused by|fault(?:ing)?|exception code"
     r"|supports?|but (?:this|it|found|is|was))\b|is not the correct",
     re.IGNORECASE,
 )
 """Words of lines that say why another line failed."""
-_TELLS = re.compile(
+_TELLS = regex(
     r"\b(?:but|needs?|supported|(?:in)?compatible|missing|version|architecture|could ?n[o'’]t|can(?:not|['’]t)|unable"
     r"|not (?:be )?(?:found|exist|available|the|installed|valid|loaded|located)|fail(?:s|ed|ing|ure)|unresolved"
     r"|undefined|denied|refused|no such|unknown|unsupported|depend\w*)\b",
     re.IGNORECASE,
 )
 """Words of lines that say that something failed."""
-_NAMES = re.compile(
+_NAMES = regex(
     r"[\w-]\.(?:dll|pyd|lib|exe|whl|so|h|hpp)\b|\b\d{1,4}\.\d{1,4}|[A-Za-z]:[\\/]|\bsm_\d|\b(?:0x)?[0-9a-f]{8}\b"
     r"|['\"]\w",
     re.IGNORECASE,
 )
 """What such a line names: a file, a version, an architecture."""
-_FAILED = re.compile(r"error|exception|fatal|fault|crash|\bfail|not found|cannot|unable|missing|denied", re.IGNORECASE)
-_NOT_OURS = re.compile(
+_FAILED = regex(r"error|exception|fatal|fault|crash|\bfail|not found|cannot|unable|missing|denied", re.IGNORECASE)
+_NOT_OURS = regex(
     r"^(?:[#>]|(?:\[?WARN|Warn)|\*\*|Traceback|During handling|The above exception|\S+\.md\b)|https?://\S{30}|^\W*$"
 )
 

@@ -12,6 +12,7 @@ from functools import lru_cache
 from itertools import chain, takewhile
 from typing import TYPE_CHECKING
 
+from wheelfix.base.parsing import regex
 from wheelfix.base.values import replace
 from wheelfix.diagnosis.symptoms.causes import is_told, line_pattern
 from wheelfix.diagnosis.symptoms.messages import PART
@@ -58,8 +59,8 @@ _LOADING_FILES = frozenset(
 )
 """Files whose frames load a library for the package that calls them."""
 _MEMORY = 4096
-_WINDOWS_PATH = re.compile(r"^[A-Za-z]:|\\")
-_DRIVE = re.compile(r"(?<![A-Za-z])[A-Za-z]:[\\/]|WindowsPath\(|\.dll\b|WinError|error 0x[0-9a-f]", re.IGNORECASE)
+_WINDOWS_PATH = regex(r"^[A-Za-z]:|\\")
+_DRIVE = regex(r"(?<![A-Za-z])[A-Za-z]:[\\/]|WindowsPath\(|\.dll\b|WinError|error 0x[0-9a-f]", re.IGNORECASE)
 _ON_EVERY_SYSTEM = frozenset(
     {
         *("load-library", "asked-by-name", "library", "message", "cuda-library", "cudnn-sublibrary", "cudnn-version"),
@@ -67,48 +68,48 @@ _ON_EVERY_SYSTEM = frozenset(
     }
 )
 """Kinds of symptoms that other systems print in the same words."""
-_POSIX = re.compile(
+_POSIX = regex(
     r"\blib[\w+-]{1,60}\.so\b|\[unixODBC\]|(?<![\w:.])/(?:usr|home|opt|mnt|root|private|Users)/"
     r"|/lib/python\d|-linux-gnu|\(core dumped\)",
     re.IGNORECASE,
 )
 """What only other systems print: their libraries and folders."""
-_INSIDE_BUNDLE = re.compile(r"([A-Za-z_]\w{1,80})[\\/]")
-_USER_SITE = re.compile(r"\\AppData\\Roaming\\Python\\", re.IGNORECASE)
-_WARNS = re.compile(
+_INSIDE_BUNDLE = regex(r"([A-Za-z_]\w{1,80})[\\/]")
+_USER_SITE = regex(r"\\AppData\\Roaming\\Python\\", re.IGNORECASE)
+_WARNS = regex(
     r"\b[A-Z]\w*Warning: |^\s*Warning: |\bWARN(?:ING)?\b(?!: (?:Retrying|pip is configured))"
     r"|\[W:\w|: W tensorflow|^\s*W\d{4} \d\d:|##\[warning\]|::warning"
     r"|(?:^|\s)-- Could NOT find "
 )
 """What a line has that reports a warning: Python's, those of loggers, onnxruntime, TensorFlow, torch, build servers,
 and CMake's where it goes on."""
-_INSTEAD = re.compile(r"\bfall(?:ing|s) ?back\b|\bdefaulting to\b", re.IGNORECASE)
+_INSTEAD = regex(r"\bfall(?:ing|s) ?back\b|\bdefaulting to\b", re.IGNORECASE)
 """What follows an error after which the program takes another way."""
 _INSTEAD_REACH = 4
 _CAUGHT = "Error caught was"
-_RAISED = re.compile(
+_RAISED = regex(
     r"^(?:[\w.]{1,200}\.)?[A-Z]\w{0,80}(?:Error|Exception|Exit|Interrupt|StopIteration)\b"
     r"|^(?:[a-z_]\w{0,60}\.){1,8}[A-Z]\w{2,80}: "
 )
-_OTHER_ERROR = re.compile(r"^(?:\d{1,2}[.)] )?[A-Z]\w{2,80}(?:Error|Exception)\b")
-_LINKED = re.compile(r"During handling of the above exception|The above exception was the direct cause")
+_OTHER_ERROR = regex(r"^(?:\d{1,2}[.)] )?[A-Z]\w{2,80}(?:Error|Exception)\b")
+_LINKED = regex(r"During handling of the above exception|The above exception was the direct cause")
 _TRACEBACK = "Traceback (most recent call last)"
 _MARKED = " \t`*_"
 """What stands around a line that was marked as code, or as important."""
 _SPOKEN = 200
 """Lines at most of a text in which nothing looks like the output of a program: a title, and what somebody wrote."""
-_OUTPUT = re.compile(r"\[\d{1,5} lines? of output\]|Complete output \(\d{1,5} lines?\)|Complete output from command")
-_OUTPUT_END = re.compile(r"\[end of output\]|-{12}")
-_IMPORTS = re.compile(
+_OUTPUT = regex(r"\[\d{1,5} lines? of output\]|Complete output \(\d{1,5} lines?\)|Complete output from command")
+_OUTPUT_END = regex(r"\[end of output\]|-{12}")
+_IMPORTS = regex(
     r"(?:^|[\s>\"'`])(?:from\s{1,9}(?P<whole>[\w.]{0,200})\s{1,9})?import\s{1,9}(?!(?:the|an?|your|this|it|of|from|error|failed)\b)(?P<name>[*(]|[\w.]{1,200})"
 )
-_NUMBERED = re.compile(r"\s{0,12}\d{1,6} ")
-_TRIED = re.compile(r"(\w{1,60}) - ImportError: ")
+_NUMBERED = regex(r"\s{0,12}\d{1,6} ")
+_TRIED = regex(r"(\w{1,60}) - ImportError: ")
 """What Kivy writes before the error of a provider that it tried."""
 _IMPORT_REACH = 2
-_LOADS = re.compile(r"load_module\('(\w{1,100})'")
+_LOADS = regex(r"load_module\('(\w{1,100})'")
 _IMP_FRAMES = 6
-_STARTS_PROGRAM = re.compile(r"\bsubprocess\.py:\d|_winapi\.CreateProcess\(")
+_STARTS_PROGRAM = regex(r"\bsubprocess\.py:\d|_winapi\.CreateProcess\(")
 """What follows the error of a program that could not be started, where the traceback is printed after the error."""
 _ABOVE = 3
 """Lines above a message that can say what it is about."""
@@ -280,7 +281,7 @@ def _indent(text: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-_ASKED_FOR = re.compile(
+_ASKED_FOR = regex(
     r"""(?:DLL|LoadLibrary(?:Ex)?)\((?P<joined>[^"'\n]{0,120}?)[rR]?["'](?P<path>[^"'\n]{1,400}\.(?:dll|pyd|so|dylib))["']""",
     re.IGNORECASE,
 )

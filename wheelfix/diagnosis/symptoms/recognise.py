@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 
-from wheelfix.base.parsing import whole_number
+from wheelfix.base.parsing import regex, whole_number
 from wheelfix.base.values import frozen, replace
 from wheelfix.diagnosis.symptoms.messages import can_be_message, message_triggers, read_messages
 from wheelfix.diagnosis.symptoms.model import (
@@ -108,10 +108,10 @@ def _statuses(statuses: tuple[int, ...]) -> str:
 
 _QUOTE = "[\"'“”„«»‘’「」『』]?"
 # Patterns for a text that is read from right to left.
-_SENTENCE_BACKWARDS = re.compile(r"([^\r\n(]+)")
-_CARD_BACKWARDS = re.compile(r"\s([\w -]{1,60})")
-_DLL_BACKWARDS = re.compile(rf"\s*{_QUOTE}((?:lld|dyp)\.[A-Za-z0-9_.+-]{{1,119}})", re.IGNORECASE)
-_FILE_BACKWARDS = re.compile(
+_SENTENCE_BACKWARDS = regex(r"([^\r\n(]+)")
+_CARD_BACKWARDS = regex(r"\s([\w -]{1,60})")
+_DLL_BACKWARDS = regex(rf"\s*{_QUOTE}((?:lld|dyp)\.[A-Za-z0-9_.+-]{{1,119}})", re.IGNORECASE)
+_FILE_BACKWARDS = regex(
     rf"\s*{_QUOTE}((?:lld|dyp|exe)\.[^\"“”„«»*?<>|:\r\n]{{1,260}}(?:(?<=[\\/]):[A-Za-z])?)", re.IGNORECASE
 )
 
@@ -175,7 +175,7 @@ def parse_forms(table: str, text: str) -> tuple[Form, ...]:
         pattern = "".join(row["pattern"])
         for name, part in _PARTS.items():
             pattern = pattern.replace(name, part)
-        row["pattern"] = re.compile(pattern, re.IGNORECASE)
+        row["pattern"] = regex(pattern, re.IGNORECASE)
         row["confidence"] = Confidence(row.get("confidence", "sure"))
         row["before"] = _if_any(_BEFORE_FORM[row["before"]]) if "before" in row else None
         row |= {name: tuple(dict.fromkeys(map(alike, row.get(name, ())))) for name in ("triggers", "among", "after")}
@@ -219,7 +219,7 @@ _HOLES = {
     rf"(?=(?P<path>(?:[A-Za-z]:)?[^\"“”„«»*?<>|:\r\n]{{1,260}}?\.(?:dll|pyd|exe)))(?P=path){_QUOTE}",
     "symbol": rf"{_QUOTE}(?=(?P<d_symbol>[!#-&(-~]{{1,300}}))(?P=d_symbol){_QUOTE}",
 }
-_FORM_HOLE = re.compile(r"\{(\w+)\}")
+_FORM_HOLE = regex(r"\{(\w+)\}")
 
 
 def _compile_phrase(kind: str, code: int, text: str, language: str) -> Form:
@@ -239,7 +239,7 @@ def _compile_phrase(kind: str, code: int, text: str, language: str) -> Form:
         pattern = pattern.removeprefix(r"\s*")
     # Every sentence names a file; its other words stand in many lines.
     among = (".dll", ".pyd", ".exe") if {"dll", "file"} & set(parts[1::2]) else ()
-    shape = re.compile(pattern, re.IGNORECASE)
+    shape = regex(pattern, re.IGNORECASE)
     return Form(kind, (trigger,), shape, code, before=before, among=among, language=language)
 
 
@@ -265,14 +265,14 @@ def all_forms() -> tuple[Form, ...]:
 
 
 _SCRIPTS = (
-    ("ja", re.compile(r"[\u3041-\u30ff]")),
-    ("ko", re.compile(r"[\uac00-\ud7af]")),
-    ("zh", re.compile(r"[\u4e00-\u9fff]")),
-    ("ru", re.compile(r"[\u0400-\u04ff]")),
-    ("el", re.compile(r"[\u0370-\u03ff]")),
-    ("ar", re.compile(r"[\u0600-\u06ff]")),
-    ("he", re.compile(r"[\u0590-\u05ff]")),
-    ("th", re.compile(r"[\u0e00-\u0e7f]")),
+    ("ja", regex(r"[\u3041-\u30ff]")),
+    ("ko", regex(r"[\uac00-\ud7af]")),
+    ("zh", regex(r"[\u4e00-\u9fff]")),
+    ("ru", regex(r"[\u0400-\u04ff]")),
+    ("el", regex(r"[\u0370-\u03ff]")),
+    ("ar", regex(r"[\u0600-\u06ff]")),
+    ("he", regex(r"[\u0590-\u05ff]")),
+    ("th", regex(r"[\u0e00-\u0e7f]")),
 )
 # What a text is often wrongly decoded as, and what Windows consoles really write.
 _WRONG = ("latin-1", "cp1252", "cp437", "cp850", "cp1251", "gb18030")
@@ -302,7 +302,8 @@ def sentence_triggers() -> tuple[str, ...]:
 def _telling_part(text: str) -> str:
     words = text.replace("%1", " ").strip(" .。!").split()
     runs = [" ".join(words[start : start + size]) for size in (4, 3) for start in range(max(len(words) - size + 1, 1))]
-    return max((run for run in runs if run == alike(run) and run in alike(" ".join(words))), key=len, default="")
+    whole = alike(" ".join(words))
+    return next((run for run in sorted(runs, key=len, reverse=True) if run in whole and run == alike(run)), "")
 
 
 @lru_cache(maxsize=256)
@@ -366,19 +367,17 @@ def repair_encoding(text: str) -> str:
 WINDOW = 6
 """Lines that may belong to one broken line: a path of 260 characters on a console of 80 columns, and one to spare."""
 
-_NEW_THOUGHT = re.compile(
-    r"\s*(?:Traceback \(|File \"|During handling of|The above exception|\S*(?:Error|Exception): )"
-)
+_NEW_THOUGHT = regex(r"\s*(?:Traceback \(|File \"|During handling of|The above exception|\S*(?:Error|Exception): )")
 _FOLDERS = frozenset({"bin", "dlls", "lib", "library"})
-_HOLE = re.compile(r"\{[A-Za-z_]|%[sr]\b")
-_ONLY_NUMBER = re.compile(r"\s*\(?(\d{2,5})\)?[.\s]*")
-_ABSENT = re.compile("not (?:be )?found|cannot find|couldnt find|missing|找不到|找不着|見つかりません", re.IGNORECASE)
-_PROCEDURE = re.compile("proced|program|function|entry|symbol|程序|プロシージャ", re.IGNORECASE)
+_HOLE = regex(r"\{[A-Za-z_]|%[sr]\b")
+_ONLY_NUMBER = regex(r"\s*\(?(\d{2,5})\)?[.\s]*")
+_ABSENT = regex("not (?:be )?found|cannot find|couldnt find|missing|找不到|找不着|見つかりません", re.IGNORECASE)
+_PROCEDURE = regex("proced|program|function|entry|symbol|程序|プロシージャ", re.IGNORECASE)
 _RETOLD = (
     (127, (_ABSENT, _PROCEDURE)),
     (126, (_ABSENT,)),
-    (1114, (re.compile(r"initiali[sz]ation routine|initiali[sz]ation (?:has )?failed|初始化", re.IGNORECASE),)),
-    (14001, (re.compile("application configuration is incorrect", re.IGNORECASE),)),  # Windows XP's own words
+    (1114, (regex(r"initiali[sz]ation routine|initiali[sz]ation (?:has )?failed|初始化", re.IGNORECASE),)),
+    (14001, (regex("application configuration is incorrect", re.IGNORECASE),)),  # Windows XP's own words
 )
 """What people write when they translate a sentence of Windows themselves: the code, and what must be in it."""
 _EXCERPT = 400
@@ -421,8 +420,8 @@ def form_triggers() -> dict[str, tuple[str, ...]]:
             alone = not form.among or words.get(word) == ()
             words[word] = () if alone else (*words.get(word, ()), *form.among)
     # A word that contains another one adds nothing to the search.
-    enough = [word for word, others in words.items() if not others]
-    return {word: others for word, others in words.items() if not any(one != word and one in word for one in enough)}
+    shorter = WordIndex(word for word, others in words.items() if not others)
+    return {word: others for word, others in words.items() if shorter.found(word) in ([], [word])}
 
 
 def recognise(lines: Sequence[str], above: Sequence[str] = ()) -> LineReading:

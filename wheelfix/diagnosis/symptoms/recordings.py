@@ -11,7 +11,7 @@ import struct
 from collections import deque
 from typing import IO, TYPE_CHECKING, Any
 
-from wheelfix.base.parsing import parse_json
+from wheelfix.base.parsing import parse_json, regex
 from wheelfix.base.values import replace
 from wheelfix.diagnosis.symptoms.model import (
     RecordedLoad,
@@ -76,14 +76,14 @@ class _RecordingReader:
 _LOADER = "2cb15d1d-5fc1-11d2-abe1-00a0c911f518"
 """The provider of image events: operation 10 loads, 2 releases."""
 _FILE = r"(?P<path>(?:\\Device\\|\\\\|[A-Za-z]:\\)[^<>\"|?*\r\n]{1,500})"
-_TRACED_LINE = re.compile(rf"\s*(?P<what>LoadLibrary|Loaded|Failed)\s+{_FILE}\s*")
+_TRACED_LINE = regex(rf"\s*(?P<what>LoadLibrary|Loaded|Failed)\s+{_FILE}\s*")
 _TRACED_EVENTS = (
     re.compile(rf"<(?P<what>LoadLibraryFailed|LoadLibrary)\({_FILE}\)>"),
     re.compile(rf"dlltracer\.(?P<what>load|failed)\W{{1,4}}{_FILE}"),
 )
-_DEBUG = re.compile(rf"{_LOADER}: (?P<operation>10|2)\s*$")
-_DEBUG_PATH = re.compile(r"Path   = .{0,200}?(?P<path>\\Device\\[^<>\"|?*\r\n]{1,500})")
-_DEVICE = re.compile(r"\\Device\\HarddiskVolume\d{1,4}\\", re.IGNORECASE)
+_DEBUG = regex(rf"{_LOADER}: (?P<operation>10|2)\s*$")
+_DEBUG_PATH = regex(r"Path   = .{0,200}?(?P<path>\\Device\\[^<>\"|?*\r\n]{1,500})")
+_DEVICE = regex(r"\\Device\\HarddiskVolume\d{1,4}\\", re.IGNORECASE)
 
 
 class _DlltracerReader(_RecordingReader):
@@ -133,11 +133,11 @@ class _DlltracerReader(_RecordingReader):
             self.ends_in_release = True
 
 
-_DEBUGGER_LOADED = re.compile(
+_DEBUGGER_LOADED = regex(
     r"(?:ModLoad|Module loaded): [0-9a-fA-F`]{8,17} [0-9a-fA-F`]{8,17} {1,4}(?P<path>[^\r\n\"]{3,400}?\.\w{2,4})(?: |$)"
     r"|\(Win32\): Loaded '(?P<quoted>[^'\r\n]{3,400})'"
 )
-_DEBUGGER_RELEASED = re.compile(
+_DEBUGGER_RELEASED = regex(
     r"Module unloaded: [0-9a-fA-F`]{8,17} [0-9a-fA-F`]{8,17} {1,4}(?P<path>[^\r\n\"]{3,400}?\.\w{2,4})(?: |$)"
     r"|\(Win32\): Unloaded '(?P<quoted>[^'\r\n]{3,400})'"
     r"|Unload module (?P<named>[^\r\n\"]{3,400}?\.\w{2,4}) at "
@@ -170,22 +170,20 @@ class _DebuggerReader(_RecordingReader):
 
 # --------------------------------------------------------------------------------------------------------- loader snaps
 
-_SNAP_LINE = re.compile(
-    r"(?P<thread>[0-9a-fA-F]{1,8}:[0-9a-fA-F]{1,8}) @ \w{1,20} - (?P<function>\w{1,60}) - (?P<text>.*)"
-)
-_UNABLE = re.compile(
+_SNAP_LINE = regex(r"(?P<thread>[0-9a-fA-F]{1,8}:[0-9a-fA-F]{1,8}) @ \w{1,20} - (?P<function>\w{1,60}) - (?P<text>.*)")
+_UNABLE = regex(
     r'Unable to load DLL: "(?P<name>[^"]{1,500})", Parent Module: "(?P<parent>[^"]{0,500})", '
     r"Status: 0x(?P<status>[0-9a-fA-F]{8})"
 )
-_EXPORT = re.compile(
+_EXPORT = regex(
     r'Locating export "(?P<symbol>[^"]{1,2000})" for DLL "(?P<parent>[^"]{1,500})" '
     r"failed with status: 0x(?P<status>[0-9a-fA-F]{8})"
 )
-_INIT_FAILED = re.compile(
+_INIT_FAILED = regex(
     r'Init routine \S{1,40} for DLL "(?P<name>[^"]{1,500})" failed during DLL_PROCESS_ATTACH', re.IGNORECASE
 )
-_NAMED = re.compile(r"ENTER: DLL name: (?P<path>[^\r\n]{1,500})")
-_STATUS = re.compile(r"RETURN: Status: 0x(?P<status>[0-9a-fA-F]{8})")
+_NAMED = regex(r"ENTER: DLL name: (?P<path>[^\r\n]{1,500})")
+_STATUS = regex(r"RETURN: Status: 0x(?P<status>[0-9a-fA-F]{8})")
 _ENTRIES = frozenset({"LdrLoadDll", "LdrpLoadDll", "LdrpLoadDllInternal"})
 
 
@@ -408,19 +406,19 @@ def read_pml(file: IO[bytes], source: str) -> Recording | None:
 
 # ----------------------------------------------------------------------------------------------------------------- Wine
 
-_NEEDED = re.compile(
+_NEEDED = regex(
     r"(?:Loading l|L)ibrary (?P<name>\S[^()\r\n]{0,300}?) \(which is needed by L\"(?P<parent>[^\"\r\n]{1,500})\"\) "
     r"(?:not found|failed \(error (?P<status>[0-9a-fA-F]{1,8})\))"
 )
-_SYMBOL = re.compile(
+_SYMBOL = regex(
     r"No implementation for (?P<name>[^\s:]{1,300}?\.(?:dll|DLL|pyd))\.(?P<symbol>\S{1,2000}) "
     r"imported from L\"(?P<parent>[^\"\r\n]{1,500})\""
 )
-_OWN = re.compile(
+_OWN = regex(
     r"wine: (?:could not|failed to) load (?:L\")?(?P<name>[^\"\s,]{1,300}\.(?:dll|exe|so))\"?,? "
     r"(?:status|error) (?P<status>[0-9a-fA-F]{8})"
 )
-_WINE_LOADED = re.compile(r"Loaded L\"(?P<path>[^\"\r\n]{1,500})\" at (?:0x)?[0-9a-fA-F]+: (?:native|builtin)")
+_WINE_LOADED = regex(r"Loaded L\"(?P<path>[^\"\r\n]{1,500})\" at (?:0x)?[0-9a-fA-F]+: (?:native|builtin)")
 
 
 class _WineReader(_RecordingReader):
@@ -477,13 +475,9 @@ def _with_top(load: RecordedLoad, needed_by: dict[str, str]) -> RecordedLoad:
 _NOT_FOUND = (0xFF, "NOT_FOUND")
 """Dependencies' ``ModuleSearchStrategy.NOT_FOUND``, as in its JSON and as in its text."""
 _MAX_JSON = 64 << 20
-_MODULE = re.compile(
-    r"[\s>|*-]{0,40}\[(?P<how>[A-Za-z0-9_]{2,30})\] (?P<name>[^\s:\\]{1,260}) :(?P<path>[^\r\n]{0,500})"
-)
-_CHAIN = re.compile(
-    r"(?P<bars>(?:\| {2}){0,200})├ (?P<name>[^\s(]{1,260}) \((?P<how>\w{2,30})\) :(?P<path>[^\r\n]{0,500})"
-)
-_DLL = re.compile(r"[^\s\\/:]{1,255}\.[A-Za-z]{2,4}")
+_MODULE = regex(r"[\s>|*-]{0,40}\[(?P<how>[A-Za-z0-9_]{2,30})\] (?P<name>[^\s:\\]{1,260}) :(?P<path>[^\r\n]{0,500})")
+_CHAIN = regex(r"(?P<bars>(?:\| {2}){0,200})├ (?P<name>[^\s(]{1,260}) \((?P<how>\w{2,30})\) :(?P<path>[^\r\n]{0,500})")
+_DLL = regex(r"[^\s\\/:]{1,255}\.[A-Za-z]{2,4}")
 _STRATEGIES = frozenset(
     "ROOT SxS ApiSetSchema WellKnownDlls ApplicationDirectory System32Folder WindowsFolder WorkingDirectory "
     "Environment AppInitDLL AppInitDll Fullpath ClrAssembly UserDefined NOT_FOUND".split()

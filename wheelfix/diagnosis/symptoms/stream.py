@@ -15,6 +15,7 @@ from collections import Counter
 from functools import lru_cache
 from typing import IO, TYPE_CHECKING, Generic, TypeVar, Union
 
+from wheelfix.base.parsing import regex
 from wheelfix.base.values import dataclass, frozen
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ _COPIED = (
 PowerShell leaves UTF-16 in its midst: without its zeros it reads as ASCII."""
 
 
-_ESCAPED = re.compile(r"(?:\\r)?\\n(?=\s*(?:Traceback \(|File |\w{3,60}(?:Error|Exception)\b)| {2})")
+_ESCAPED = regex(r"(?:\\r)?\\n(?=\s*(?:Traceback \(|File |\w{3,60}(?:Error|Exception)\b)| {2})")
 """The end of a line in a text that was printed as a string of Python or JSON."""
 
 
@@ -263,7 +264,7 @@ _SHORT = 1 << 14
 """Characters of a text below which it takes less time to search for every word."""
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=None)
 def _alignments(word: str) -> tuple[frozenset[int], ...]:
     """Return the groups of four bytes of a word for each place where it can begin between two groups of a text.
 
@@ -356,17 +357,17 @@ def _pieces(line: Line, limits: TextLimits) -> Iterator[Line]:
 # ------------------------------------------------------- lines without colours, time stamps and marks of build servers
 
 
-_ANSI = re.compile(
+_ANSI = regex(
     r"\x1b\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\)"  # titles and links
     r"|\x1b\[[0-?]*[ -/]*[@-~]"  # colours, cursor, erase
     r"|\x1b[ -/]*[0-~]"
     r"|\x9b[0-?]*[ -/]*[@-~]"
 )
 # Colours whose escape character was lost on the way or printed as text. ``[0K`` is what GitLab's sections leave behind.
-_LOST_ANSI = re.compile(r"(?:\^\[|\u241b|\\x1b|\\u001b|\\033|\\e)?\[(?:\d{1,3}(?:;\d{1,3}){0,4}m|0K)")
-_INVISIBLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
+_LOST_ANSI = regex(r"(?:\^\[|\u241b|\\x1b|\\u001b|\\033|\\e)?\[(?:\d{1,3}(?:;\d{1,3}){0,4}m|0K)")
+_INVISIBLE = regex(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
 
-_PREFIXES = re.compile(
+_PREFIXES = regex(
     r"""\s*(?:
       \[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[ ]?[+-]\d\d:?\d\d)?\]?  # ISO
         (?:[ ]0\d[OE][ +])?                                               # and GitLab's stream mark
@@ -422,11 +423,9 @@ def clean_line(text: str) -> str:
 
 _WIDTHS = frozenset({72, 76, 78, 79, 80, 90, 100, 110, 118, 119, 120, 130, 132, 140, 150, 160, 170, 180, 200})
 _LONGEST_PATH = 400
-_OPEN_PATH = re.compile(r"[\"'“„«]\s*(?:[A-Za-z]:|\\\\|%\w+%|\.)[\\/][^\"'”“„«»]*$")
+_OPEN_PATH = regex(r"[\"'“„«]\s*(?:[A-Za-z]:|\\\\|%\w+%|\.)[\\/][^\"'”“„«»]*$")
 # First words of folder names that contain a blank, where a word wrap may fall inside a path.
-_FIRST_WORDS = re.compile(
-    r"[\\/](?:Program|NVIDIA|NVIDIA GPU|NVIDIA GPU Computing|Microsoft|Microsoft Visual|Windows)$"
-)
+_FIRST_WORDS = regex(r"[\\/](?:Program|NVIDIA|NVIDIA GPU|NVIDIA GPU Computing|Microsoft|Microsoft Visual|Windows)$")
 
 
 def join_wrapped(lines: tuple[str, ...]) -> str:
