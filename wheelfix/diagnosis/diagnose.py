@@ -71,7 +71,8 @@ def answer(request: DiagnoseRequest) -> Diagnosis:
     if request == replace(request, text=None, environment=None, wheels=(), active=None):
         raise UsageError(
             "there is nothing to diagnose",
-            hint="give a file with the error text, --env PREFIX or --wheel W; or activate an environment",
+            hint="give a file with the error text, - for the standard input, --env PREFIX or --wheel W; "
+            "or activate an environment",
         )
     gathered = GatheredEvidence()
     with ExitStack() as stack:

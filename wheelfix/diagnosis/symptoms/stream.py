@@ -12,7 +12,7 @@ import io
 import re
 import sys
 from collections import Counter
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import IO, TYPE_CHECKING, Generic, TypeVar, Union
 
 from wheelfix.base.parsing import regex
@@ -264,7 +264,7 @@ _SHORT = 1 << 14
 """Characters of a text below which it takes less time to search for every word."""
 
 
-@lru_cache(maxsize=None)
+@cache
 def _alignments(word: str) -> tuple[frozenset[int], ...]:
     """Return the groups of four bytes of a word for each place where it can begin between two groups of a text.
 
