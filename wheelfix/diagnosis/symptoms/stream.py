@@ -12,7 +12,7 @@ import io
 import re
 import sys
 from collections import Counter
-from functools import cache, lru_cache
+from functools import cache
 from typing import IO, TYPE_CHECKING, Generic, TypeVar, Union
 
 from wheelfix.base.parsing import regex
