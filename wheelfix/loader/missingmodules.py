@@ -169,6 +169,8 @@ class MissingModules:
         package, at_import = module if path.endswith("/__init__.py") else module.rpartition(".")[0], set[object]()
         for statement in _imports(code or ""):
             indent, source, names, plain = statement
+            if not (source or plain).startswith((".", self._top)):
+                continue
             for named, sure in self._modules(package, source or plain, names):
                 if named in self._seen or named.partition(".")[0] != self._top or len(self._seen) > most:
                     continue

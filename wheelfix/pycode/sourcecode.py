@@ -217,23 +217,26 @@ def names_loader(source: str, path: str, budget: CodeBudget) -> bool:
         return True
 
 
-_DEFINED = regex(r"(?:async )?(?:def|class) (\w+)")
+_DEFINITION = regex(r"^(?:async )?(?:def|class) (\w+)[^\n]*(?:\n(?:[ \t\r\f][^\n]*)?(?=\n|\Z))*", re.MULTILINE)
+"""A function or class that is in nothing else, with its lines."""
 
 
 def last_line(source: bytes) -> int:
     """The last line of a file in which there is the name of what loads DLLs, or of a function that has such a name."""
     text = source.decode("utf-8", "replace")
-    lines = text.splitlines()
-    functions, current = {word.decode() for word in WORDS}, ""
-    for line in lines:
-        if line[:1].strip():
-            named = _DEFINED.match(line)
-            current = named[1] if named else ""
-        if current and _SPELLED.search(line):
-            functions.add(current)
-    named_in = re.compile("|".join(map(re.escape, functions)))
-    code = ((at, lines[at]) for at in reversed(range(len(lines))))
-    return next((at + 1 for at, line in code if line.lstrip()[:1] != "#" and named_in.search(line)), 0)
+    words = {word.decode() for word in WORDS if word in source}
+    blocks = _DEFINITION.finditer(text) if words else ()
+    functions = {block[1] for block in blocks if any(word in block[0] for word in words)}
+    last = max((_last_in_code(text, word) for word in words | functions), default=-1)
+    return text.count("\n", 0, last) + 1 if last >= 0 else 0
+
+
+def _last_in_code(text: str, word: str) -> int:
+    """Where a word comes last in a line that is not a comment; -1 if it does not."""
+    at = text.rfind(word)
+    while at >= 0 and text[(start := text.rfind("\n", 0, at) + 1) : at + 1].lstrip()[:1] == "#":
+        at = text.rfind(word, 0, start)
+    return at
 
 
 class Mentions:
