@@ -265,8 +265,17 @@ def test_a_module_that_the_wheel_lists_is_its_own(tmp_path, files, missing):
         ("py3-none-win_amd64", {}, False),
         ("cp311-cp311-win_amd64", {"pkg.pyd": forge_dll("pkg.pyd", exports=["PyInit_pkg"]), TOP: "pkg\n"}, False),
         ("cp38-cp38-win_amd64", {"pkg/cpp/worker.dll": forge_dll("worker.dll")}, False),
+        ("cp311-cp311-win_amd64", {"moved/pkg.pyd": extension(name="pkg"), TOP: "pkg\n"}, True),
+        (
+            "cp311-cp311-win_amd64",
+            {"own/_core.pyd": extension(name="_core"), "own/__init__.py": "", TOP: "_core\n"},
+            False,
+        ),
     ],
-    ids=["x21", "libzim", "manifold3d", "a wheel of documents", "there", "ray-cpp: DLLs"],
+    ids=[
+        *("x21", "libzim", "manifold3d", "a wheel of documents", "there", "ray-cpp: DLLs"),
+        *("yara-python in another folder", "a list without the package"),
+    ],
 )
 def test_a_wheel_whose_only_module_is_gone(tmp_path, tag, files, broken):
     wheel = build_wheel(tmp_path, "pkg", "1.0", tag, files=files)
@@ -276,6 +285,31 @@ def test_a_wheel_whose_only_module_is_gone(tmp_path, tag, files, broken):
     (env,) = scan_all([install(wheel, tmp_path / "env")], ALONE)
     assert isinstance(env, ScanReport)
     assert ("WF209" in [item.code for item in env.findings]) is broken
+
+
+@pytest.mark.parametrize(("requirement", "broken"), [("pkg-core==1.0", False), ("numpy>=1.26", True)])
+def test_a_wheel_that_is_made_of_others(tmp_path, requirement, broken):
+    """The wheel of itk is for one Python, has no file but its metadata, and requires itk-core==5.4.7 and five more."""
+    files = {
+        "pkg-1.0.dist-info/METADATA": f"Metadata-Version: 2.1\nName: pkg\nVersion: 1.0\nRequires-Dist: {requirement}\n"
+    }
+    report = scan(build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files=files), ALONE)
+    assert ("WF209" in [item.code for item in report.findings]) is broken
+
+
+@pytest.mark.parametrize(
+    ("code", "missing"), [("from bitarray._util import f\n", "bitarray._util"), ("from . import x\n", "")]
+)
+def test_a_module_that_the_newest_release_has(tmp_path, code, missing):
+    """Nothing imports ``bitarray.util`` but users, and importing it fails."""
+    own = extension(name="_bitarray")
+    files = {
+        "bitarray/__init__.py": "from ._bitarray import *\n",
+        "bitarray/_bitarray.pyd": own,
+        "bitarray/util.py": code,
+    }
+    report = scan(build_wheel(tmp_path, "bitarray", "1.0", "cp311-cp311-win_amd64", files=files), ALONE)
+    assert [item.subject for item in report.findings if item.code == "WF332"] == ([missing] if missing else [])
 
 
 LATER = "import ctypes\ndef start():\n    return ctypes.CDLL('libdemo.dll')\n"

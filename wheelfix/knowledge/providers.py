@@ -17,7 +17,7 @@ from wheelfix.knowledge.cuda import cuda_folder, cuda_majors_for, cuda_versions_
 from wheelfix.knowledge.families import demangle, family_of, is_mangled
 from wheelfix.knowledge.provider_index import ShippedDll, Ships, provider_index
 from wheelfix.knowledge.system import DllClass, classify, runtime_file
-from wheelfix.knowledge.tables import Checker, NamePattern, entries, table
+from wheelfix.knowledge.tables import Checker, NamePattern, entries, read_text, table
 from wheelfix.model import Machine, canonical, dll_key
 
 if TYPE_CHECKING:
@@ -149,6 +149,12 @@ def compiled_modules(check: Checker) -> Mapping[str, frozenset[str]]:
     """Return packages with the names of what is compiled below them, and of DLLs that only they have."""
     rows = map(str.split, entries(check.text))
     return {top: frozenset(names) for top, *names in rows}
+
+
+def released_modules(top: str) -> list[str]:
+    """Return the compiled modules that a package's newest wheel has on PyPI; the table is not parsed for one row."""
+    _, _, row = read_text(COMPILED_TABLE).partition(f"\n{top} ")
+    return [f"{top}.{name}" for name in row.partition("\n")[0].split() if not name.endswith(".dll")]
 
 
 def is_compiled(module: str) -> bool:

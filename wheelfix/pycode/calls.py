@@ -152,6 +152,8 @@ class Attributes:
         if found is _ABSENT:
             if name == "__name__":
                 return owner.name
+            if name == "__members__" and "<members>" in owner.names:
+                return {one.attributes["name"]: one for one in owner.names["<members>"]}
             if owner.maker is not None:
                 given = of_class(owner.maker, name)
                 own = self._special(owner.maker, "__getattr__", owner, name) if given is None else UNKNOWN

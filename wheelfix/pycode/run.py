@@ -23,7 +23,7 @@ from wheelfix.pycode.budget import (
     WrongIndent,
     parts_of,
 )
-from wheelfix.pycode.sourcecode import LOADING, WORDS, any_of, exception_class, python_source
+from wheelfix.pycode.sourcecode import LOADING, WORDS, any_of, assigned, exception_class, filled, python_source
 
 PyValue: TypeAlias = Any
 """Texts, numbers, paths, lists and dictionaries are Python's own; all other values are in this module."""
@@ -540,6 +540,17 @@ class PythonRun:
                 return
         assert place is not None
         self.store(place.names, name, value)
+
+    def lose(self, node: ast.stmt) -> None:
+        """Take what a statement that is left out assigns, or puts items into, to be unknown."""
+        names, module = self.environment.names, self.environment.globals
+        for name in assigned(node):
+            self.bind(name, UNKNOWN)
+        for name in filled(node):
+            if name == "globals" or names.get(name, module.get(name)) is module:
+                module.setdefault("<star>", []).append("")  # mssql_python makes its constants like this
+            elif isinstance(names.get(name), dict | list | set):
+                self.bind(name, UNKNOWN)
 
     # ------------------------------------------------------------------------------------------ what is taken back
 

@@ -474,6 +474,24 @@ def assigned(node: ast.AST) -> tuple[str, ...]:
     return known
 
 
+_FILLING = frozenset("add append extend insert setdefault update".split())
+
+
+def filled(node: ast.AST) -> frozenset[str]:
+    """The names of what a statement puts items into; ``globals`` stands for the names of the module."""
+    found = set()
+    for inner in ast.walk(node):
+        owner: ast.expr | None = None
+        if isinstance(inner, ast.Subscript) and isinstance(inner.ctx, ast.Store):
+            owner = inner.value
+        elif isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr in _FILLING:
+            owner = inner.func.value
+        if isinstance(owner, ast.Call):
+            owner = owner.func
+        found |= {owner.id} if isinstance(owner, ast.Name) else set()
+    return frozenset(found)
+
+
 def called(node: ast.Call) -> str:
     """The last part of the name of what is called."""
     if isinstance(node.func, ast.Attribute):

@@ -35,7 +35,7 @@ from wheelfix.pycode.run import (
     is_vague,
     of_class,
 )
-from wheelfix.pycode.sourcecode import LISTS, LOADING, any_of, assigned, never_holds
+from wheelfix.pycode.sourcecode import LISTS, LOADING, any_of, never_holds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -211,8 +211,7 @@ class Statements:
         if isinstance(node, ast.Return):
             self.run.returned = UNKNOWN
             return RETURN
-        for name in assigned(node):
-            self.run.bind(name, UNKNOWN)
+        self.run.lose(node)
         return NEXT
 
     def _yield(self, node: ast.stmt, expression: ast.Yield | ast.YieldFrom) -> Generator[PyValue, None, None]:
@@ -461,8 +460,8 @@ class Flow:
             for statement in body:
                 if self.concerns(statement):
                     raise Undecided(f"a condition decides what {self.run.environment.file}, line {node.lineno} does")
-        for name in dict.fromkeys(name for body in blocks for one in body for name in assigned(one)):
-            self.run.bind(name, UNKNOWN)
+        for statement in (one for body in blocks for one in body):
+            self.run.lose(statement)
         return NEXT
 
     @staticmethod

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.values import grouped, replace
 from wheelfix.knowledge.families import is_mangled
-from wheelfix.knowledge.providers import module_owners, owners_of
+from wheelfix.knowledge.providers import module_owners, owners_of, released_modules
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.packagecode import package_loads
 from wheelfix.loader.packageloading import module_name, stem
@@ -233,7 +233,10 @@ def _not_there(subject: Subject, module: str, file: str, what: str) -> Finding:
 def nothing_to_import(subject: Subject) -> Findings:
     """Find wheels whose only module was left out: their tags, or a list of theirs, say that there is one."""
     tags, listed = subject.distribution.tags, _listed(subject)
-    if not _is_for_one_python(subject) or any(map(_is_module, _own_paths(subject))):
+    modules = [inside(path) for path in _own_paths(subject) if _is_module(path)]
+    if not _is_for_one_python(subject) or (modules and (not listed or _may_be_meant(modules, listed))):
+        return
+    if not modules and _is_made_of_others(subject):
         return
     tops = {inside(file.path).partition("/")[0] for file in subject.view.own_files}
     # ray-cpp has programs and DLLs for others; names that delvewheel makes are for modules of the wheel.
@@ -241,13 +244,27 @@ def nothing_to_import(subject: Subject) -> Findings:
     if for_others and (not listed or tops.intersection(listed)):
         return
     says = f"top_level.txt lists {listing(listed)}" if listed else f"it is for {tags[0].partition('-')[0]}"
+    what = "where it would be imported from" if modules else "a module that can be imported"
     yield finding(
         "WF209",
         subject.name,
-        f"no file of {subject.name} is a module that can be imported, although {says}: the import fails",
+        f"no file of {subject.name} is {what}, although {says}: the import fails",
         hint=reinstall(subject, _BUILD_AGAIN),
         evidence={"listed": listed, "tags": tags},
     )
+
+
+def _is_made_of_others(subject: Subject) -> bool:
+    """Whether a wheel requires others in its own version, as itk does, whose modules are in itk-core and five more."""
+    version = re.escape(subject.distribution.version)
+    return any(re.fullmatch(rf"[\w.-]+ ?\(?== ?{version}\)?", one) for one in subject.distribution.requires)
+
+
+def _may_be_meant(modules: list[str], listed: list[str]) -> bool:
+    """Whether a list of what can be imported may mean some module: a folder of that name, or one beside all folders."""
+    tops = {path.partition("/")[0] for path in modules}
+    importable = any(path.count("/") == 0 or base(path).startswith("__init__.") for path in modules)
+    return importable or not tops.isdisjoint(listed)
 
 
 _OTHER_SYSTEMS = ("macos", "osx", "darwin", "linux", "unix", "posix", "x11", "wayland")
@@ -295,6 +312,11 @@ class _Claims:
         own = [*_own_paths(subject)] if listed else []
         listed.difference_update(map(stem, filter(_is_module, own)))
         self._listed = listed.difference(part for path in own for part in folder(inside(path)).split("/"))
+        tops = {inside(path).partition("/")[0] for path in _own_paths(subject)}
+        released = (name for top in tops for name in released_modules(top))
+        self._released = {
+            name for name in released if self._has_modules(name.rpartition(".")[0]) and not self._is_there(name)
+        }
         self._compiled = [path for path in (*subject.images, *subject.malformed) if path.lower().endswith(".pyd")]
         self.tag = subject.distribution.tags[0] if not self._compiled and _is_for_one_python(subject) else ""
         """The first tag of a wheel for one kind of Python in which no extension module is left."""
@@ -342,7 +364,7 @@ class _Claims:
     @property
     def words(self) -> tuple[bytes, ...]:
         """One of these is in each file that imports such a module."""
-        names = {*self._listed, *(name.rpartition(".")[2] for name in self._built)}
+        names = {*self._listed, *(name.rpartition(".")[2] for name in (*self._built, *self._released))}
         return (b"import",) if self.tag else tuple(map(str.encode, names))
 
     def about(self, module: str, *, sure: bool) -> str:
@@ -356,6 +378,8 @@ class _Claims:
         built = self._built.get(module, "")
         if built and not (built.endswith(".pyi") and self._may_be_made(package, name, sure=sure)):
             return f"{built} is there"
+        if module in self._released and not self._may_be_made(package, name, sure=sure):
+            return "its newest release on PyPI has it"
         if not self._is_package(package):
             return ""
         if name in self._listed:
