@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import os
 import posixpath
 import stat
@@ -24,15 +23,15 @@ from wheelfix.pe.image import read_image
 from wheelfix.pe.signature import read_signature
 from wheelfix.pe.version import read_version
 from wheelfix.remote.client import Client
-from wheelfix.roots import condafile
 from wheelfix.roots import root as tree
 from wheelfix.roots.release import shown_version
 from wheelfix.roots.root import Required, Root, RootFile, RootFolder, Skipped
 from wheelfix.roots.toolkits import conda_owners, pip_owners
+from wheelfix.streams.codec import hasher
 from wheelfix.streams.source import FileSource, HashingSource, chunks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from wheelfix.base.options import Limits, RemoteOptions, RootOptions
@@ -202,7 +201,7 @@ class RootIndex:
 
     def _package_members(self, root: Root) -> Iterator[tuple[str, int]]:
         if root.kind == "conda-package":
-            for name, disk in condafile.open_package(root.path, self._limits).dlls.items():
+            for name, disk in self._unpacked(root).items():
                 yield name, disk.stat().st_size
             return
         archive = self.archive_of(root)
@@ -218,6 +217,12 @@ class RootIndex:
                 self._skipped.append(Skipped(f"{root.path}!{member.name}", reason))
             else:
                 yield member.name, member.usize
+
+    def _unpacked(self, root: Root) -> Mapping[str, Path]:
+        """The DLLs of a conda package, whose archive formats few runs need."""
+        from wheelfix.roots.condafile import open_package
+
+        return open_package(root.path, self._limits).dlls
 
     def _owned(self, file: RootFile) -> RootFile:
         """Return the file with its package, where the environment knows it.
@@ -323,7 +328,7 @@ class RootIndex:
         """Return the digest of a file's bytes, in hexadecimal; read once."""
         key = ("sha256", _ident(file))
         if key not in self._facts:
-            digest = hashlib.sha256()
+            digest = hasher()
             for piece in self.chunks(file):
                 digest.update(piece)
             self._facts[key] = digest.hexdigest()
@@ -357,7 +362,7 @@ class RootIndex:
 
     def _disk(self, file: RootFile) -> Path:
         if file.root.kind == "conda-package":
-            return condafile.open_package(file.root.path, self._limits).dlls[file.path]
+            return self._unpacked(file.root)[file.path]
         path = file.root.path / file.path
         # Looked at again: between listing and opening a link may have been put in its place.
         if not tree.inside(path, file.root.path):
