@@ -161,7 +161,7 @@ def _is_digest(algorithm: str, digest: str) -> bool:
     if algorithm == "sha256":  # nearly every row; decoding ten thousand of them would take longer than reading them
         return len(digest.rstrip("=")) == 43
     try:
-        return 0 < len(decode_digest(digest)) == codec.digest_size(algorithm)
+        return 0 < len(decode_digest(digest)) == codec.DIGEST_SIZES.get(algorithm, 0)
     except ValueError:
         return False
 

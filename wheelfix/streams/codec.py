@@ -131,11 +131,11 @@ def hasher(name: str = "sha256") -> hashlib._Hash:
     return hashlib.new(name, usedforsecurity=False)
 
 
-def digest_size(name: str) -> int:
-    """Return the bytes of a digest; 0 for an algorithm that not every hashlib has, or whose digests have any length."""
-    import hashlib
-
-    return hasher(name).digest_size if name in hashlib.algorithms_guaranteed else 0
+DIGEST_SIZES = {
+    **{"md5": 16, "sha1": 20, "sha224": 28, "sha256": 32, "sha384": 48, "sha512": 64, "blake2b": 64, "blake2s": 32},
+    **{f"sha3_{bits}": bits // 8 for bits in (224, 256, 384, 512)},
+}
+"""The bytes of a digest, for every algorithm that each hashlib has and whose digests have one length."""
 
 
 def inflate_error() -> tuple[type[Exception], ...]:
