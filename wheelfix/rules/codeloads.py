@@ -312,14 +312,26 @@ class _Claims:
         own = [*_own_paths(subject)] if listed else []
         listed.difference_update(map(stem, filter(_is_module, own)))
         self._listed = listed.difference(part for path in own for part in folder(inside(path)).split("/"))
-        tops = {inside(path).partition("/")[0] for path in _own_paths(subject)}
-        released = (name for top in tops for name in released_modules(top))
-        self._released = {
-            name for name in released if self._has_modules(name.rpartition(".")[0]) and not self._is_there(name)
-        }
+        released = (name for top in self._tops for name in released_modules(top) if not self._is_there(name))
+        self._released = set(filter(self._is_imported_beside, released))
         self._compiled = [path for path in (*subject.images, *subject.malformed) if path.lower().endswith(".pyd")]
         self.tag = subject.distribution.tags[0] if not self._compiled and _is_for_one_python(subject) else ""
         """The first tag of a wheel for one kind of Python in which no extension module is left."""
+
+    @functools.cached_property
+    def _tops(self) -> frozenset[str]:
+        """The names of what lies in site-packages itself."""
+        return frozenset(inside(path).partition("/")[0].partition(".")[0] for path in _own_paths(self._subject))
+
+    def _is_imported_beside(self, module: str) -> bool:
+        """Whether a Python file of its package seems to import a module: other releases have others."""
+        package, _, name = module.rpartition(".")
+        paths = self._view.in_folder(f"{SITE_PACKAGES}/{package.replace('.', '/')}")
+        sources = (python_source(self._view, path) for path in paths if path.endswith(".py"))
+        word = name.encode()
+        lines = (line for source in sources if word in source for line in source.split(b"\n") if word in line)
+        imports = (line for line in lines if line.startswith((b"from", b"import")))
+        return any(word in re.findall(rb"\w+", line) for line in imports)
 
     def _is_built(self, module: str, file: str) -> bool:
         """Whether no file is a module of which there is one that building it left behind.
@@ -400,11 +412,10 @@ class _Claims:
 
     def is_named_like_the_package(self, name: str) -> bool:
         """Whether a module beside the packages is this wheel's: ``_jpype`` beside ``jpype``, and nobody else's."""
-        tops = {inside(path).partition("/")[0].partition(".")[0].lower() for path in _own_paths(self._subject)}
         others = (*module_owners().get(name, ()), *map(canonical, self._subject.distribution.requires))
         if is_standard(name) or any(other.startswith(canonical(name)) for other in others):
             return False
-        return name.lower().lstrip("_").startswith(tuple(tops))
+        return name.lower().lstrip("_").startswith(tuple(map(str.lower, self._tops)))
 
     def _may_define(self, package: str, name: str) -> bool:
         """Whether the code of a package has a name, or takes names that it does not spell."""

@@ -132,7 +132,14 @@ def hasher(name: str = "sha256") -> hashlib._Hash:
 
 
 DIGEST_SIZES = {
-    **{"md5": 16, "sha1": 20, "sha224": 28, "sha256": 32, "sha384": 48, "sha512": 64, "blake2b": 64, "blake2s": 32},
+    "md5": 16,
+    "sha1": 20,
+    "sha224": 28,
+    "sha256": 32,
+    "sha384": 48,
+    "sha512": 64,
+    "blake2b": 64,
+    "blake2s": 32,
     **{f"sha3_{bits}": bits // 8 for bits in (224, 256, 384, 512)},
 }
 """The bytes of a digest, for every algorithm that each hashlib has and whose digests have one length."""
