@@ -512,6 +512,8 @@ class AbsentModule:
     """The versions that are allowed; empty for any."""
     raised: str = ""
     """What the package raises instead of ModuleNotFoundError; empty if that is what users see."""
+    below: str = ""
+    """The package below the one at the top whose import fails; empty if that of the top does."""
 
 
 @frozen

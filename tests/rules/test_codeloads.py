@@ -287,6 +287,30 @@ def test_a_wheel_whose_only_module_is_gone(tmp_path, tag, files, broken):
     assert ("WF209" in [item.code for item in env.findings]) is broken
 
 
+@pytest.mark.parametrize(
+    ("files", "missing"),
+    [
+        ({"pkg/sub/__init__.py": "from ._c import *\n"}, "pkg.sub._c"),
+        ({"pkg/sub/__init__.py": "from .api import f\n", "pkg/sub/api.py": "from . import _c\n"}, "pkg.sub._c"),
+        ({"pkg/sub/__init__.py": "try:\n    from ._c import *\nexcept ImportError:\n    pass\n"}, ""),
+        ({"pkg/sub/__init__.py": "", "pkg/sub/cffi.py": "from ._c import f\n"}, ""),
+        ({"pkg/_sub/__init__.py": "from ._c import *\n"}, ""),
+        ({"pkg/sub/__init__.py": "from .data import *\n", "pkg/sub/data/LICENSE": ""}, ""),
+    ],
+    ids=[
+        *("photutils.geometry", "pyresample.ewa", "caught", "mercurial: a choice of several", "private"),
+        "vtk-streaming: a folder",
+    ],
+)
+def test_a_package_that_only_users_import(tmp_path, files, missing):
+    """Importing the package at the top runs none of this and works; importing the one below fails."""
+    own = {"pkg/__init__.py": "from . import _a\n", "pkg/_a.pyd": extension(name="_a")}
+    report = scan(build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files={**own, **files}), ALONE)
+    assert [item.subject for item in report.findings if item.code == "WF332"] == ([missing] if missing else [])
+    assert report.first_failure is None
+    assert all(item.message.endswith("importing pkg.sub fails") for item in report.findings if item.code == "WF332")
+
+
 @pytest.mark.parametrize(("requirement", "broken"), [("pkg-core==1.0", False), ("numpy>=1.26", True)])
 def test_a_wheel_that_is_made_of_others(tmp_path, requirement, broken):
     """The wheel of itk is for one Python, has no file but its metadata, and requires itk-core==5.4.7 and five more."""

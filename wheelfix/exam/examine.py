@@ -163,7 +163,7 @@ def _first_failure(subject: Subject, findings: tuple[Finding, ...]) -> Predictio
     errors = (item for item in findings if item.severity is Severity.ERROR)
     modules = {item.subject for item in errors if found_by(item, module_not_installed, own_module_missing)}
     for absent in subject.resolution.absent_modules:
-        if absent.module in modules:
+        if absent.module in modules and not absent.below:
             return predict_absent(subject.view, absent)
     failure = visible_failure(subject, findings)
     if failure is None:

@@ -97,15 +97,18 @@ class PackageHabits:
                 yield from ((name, file, raised) for name, file in gone.items())
                 assumed |= gone.keys()
 
-    def absent_own(self) -> Iterator[tuple[str, str, str, bool]]:
-        """The modules of its own that importing it needs and that no file is, and whether that is sure.
+    def absent_own(self) -> Iterator[AbsentModule]:
+        """The modules of its own that importing it, or a package below it, needs and that no file is.
 
         An import is followed only where a file that it may run names such a module, which few do.
         """
         for top in sorted(filter(str.isidentifier, self.own_modules)):
             missing = MissingModules(self._view, top, [event.path for event in self._extensions])
             if missing.named or missing.perhaps:
-                yield from missing.needed(self.followed.of(top))
+                for module, file, raised, sure in missing.needed(self.followed.of(top)):
+                    yield AbsentModule(module, "", "", file, sure, raised=raised)
+            for module, file, package in missing.below():
+                yield AbsentModule(module, "", "", file, below=package)
 
     def perhaps_imports(self) -> tuple[str, ...]:
         """The top-level modules that the code which runs before the loads imports anywhere outside of ``try``.
@@ -363,9 +366,7 @@ class ProviderChain:
     def _absent_modules(self) -> Iterator[AbsentModule]:
         """Those of the package, and of what it requires."""
         beside = self.beside
-        for module, file, raised, sure in self.habits.absent_own():
-            if not self._may_have_part(module.partition(".")[0]):
-                yield AbsentModule(module, "", "", file, sure, raised=raised)
+        yield from (one for one in self.habits.absent_own() if not self._may_have_part(one.module.partition(".")[0]))
         if not beside.complete:
             return
         required = {one.name: one for one in self.dependencies.required.direct() if not one.extra}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import regex
 from wheelfix.loader.followed import shown_message
-from wheelfix.loader.view import base_name
+from wheelfix.loader.packageloading import module_name
+from wheelfix.loader.view import SITE_PACKAGES, base_name
 from wheelfix.pe.modulenames import LARGEST, CompiledNames
 from wheelfix.pycode.budget import separate_budget
 from wheelfix.pycode.sourcecode import (
@@ -69,9 +71,12 @@ class MissingModules:
     def __init__(self, view: FileView, top: str, extensions: Sequence[str]) -> None:
         """``extensions`` are the extension modules that importing the package can load."""
         self._view, self._top, self._extensions = view, top, extensions
+        self._most = MANY_RUN if extensions else FEW_RUN
         self._names: dict[str, tuple[frozenset[str], bool] | None] = {}
         """By package: the names that it defines, and whether it takes others with a star; None if it may have any."""
         self._seen = {top}
+        self._by: dict[str, str] = {}
+        """The module that named each of these first."""
         self.named: dict[str, str] = {}
         self.perhaps: dict[str, str] = {}
         """Names that the code of their package may define instead: only following the import tells."""
@@ -84,9 +89,9 @@ class MissingModules:
         in several places, and one is not known.
         """
         if self.named and not end.certain:
-            certain = self._certain()
+            certain = self._certain(self._top)
             for name, file in self.named.items():
-                first = self._certain_importer(name, certain)
+                first = self._certain_importer(name, certain, self._top)
                 if first or not end.error:
                     yield name, first or file, "", bool(first)
         fault = end.fault
@@ -101,6 +106,41 @@ class MissingModules:
         if gone in self.named or (fault is not None and self._is_own_name(fault)):
             file = end.place[0] if fault is not None else self.named[gone]
             yield gone, file, f"{end.error}: {shown_message(end)}".rstrip(": "), True
+
+    def below(self) -> Iterator[tuple[str, str, str]]:
+        """Those that importing a package below needs, with the file that imports each, and the package.
+
+        photutils does not import photutils.geometry, users do. For all such packages few files more are looked into.
+        """
+        if not self._extensions:
+            return
+        self._most = len(self._seen) + FEW_RUN
+        for package in self._packages_below():
+            known = {*self.named}
+            self._look_into(package)
+            for name in (name for name in self.named if name not in known):
+                way = [name]
+                while way[-1] != package:
+                    way.append(self._by[way[-1]])
+                sure = all(self._imports_for_certain(importer, name) for name, importer in itertools.pairwise(way))
+                first = self._certain_importer(name, dict(itertools.pairwise(way)), package) if sure else ""
+                if first:
+                    yield name, first, package
+
+    def _imports_for_certain(self, importer: str, module: str) -> bool:
+        """Whether running a file imports a module for certain."""
+        text, path = self._text(importer) or "", self._view.module_file(importer) or ""
+        found = dict(imported_first(text, path, separate_budget(self._view)))
+        within = any(is_module and name.startswith(f"{module}.") for name, is_module in found.items())
+        return within or (module in found and (found[module] or self._is_no_name(module)))
+
+    def _packages_below(self) -> list[str]:
+        """The packages for users that the import of the package at the top does not run, the highest first."""
+        start = f"{SITE_PACKAGES}/{self._top}/"
+        paths = (file.path for file in self._view.own_files if file.path.startswith(start))
+        inits = (module_name(path).removesuffix(".__init__") for path in paths if path.endswith("/__init__.py"))
+        public = {name for name in inits if name not in self._seen and "._" not in name}
+        return sorted(public, key=lambda name: (name.count("."), name))
 
     def _is_own_name(self, fault: LoadFault) -> bool:
         """Whether an import asks the package for what no file of it is, and nothing in it has defined by then."""
@@ -122,12 +162,12 @@ class MissingModules:
 
     # ------------------------------------------------------------------------------------------ imported for certain
 
-    def _certain(self) -> dict[str, str]:
-        """The modules that importing the package imports for certain, each with the one that imports it first.
+    def _certain(self, root: str) -> dict[str, str]:
+        """The modules that importing a package imports for certain, each with the one that imports it first.
 
         A name that may be something else than a module counts only if :meth:`_is_no_name` says that it is one.
         """
-        by, importers, budget = {self._top: ""}, [self._top], separate_budget(self._view)
+        by, importers, budget = {root: ""}, [root], separate_budget(self._view)
         for importer in importers:  # grows while it is walked
             text, path = self._text(importer), self._view.module_file(importer) or ""
             for name, is_module in imported_first(text, path, budget) if text else ():
@@ -135,7 +175,7 @@ class MissingModules:
                     if found not in by and (is_module or self._is_no_name(found)):
                         by[found] = importer
                         importers.append(found)
-        del by[self._top]
+        del by[root]
         return by
 
     def _is_no_name(self, module: str) -> bool:
@@ -146,13 +186,14 @@ class MissingModules:
         text = self._text(package) if last.startswith("_") else None
         return text is not None and not any(word in text for word in (last, *_MAKES_NAMES))
 
-    def _certain_importer(self, module: str, certain: dict[str, str]) -> str:
-        """A file that imports a module for certain when the package is imported; empty if code may make the module."""
+    def _certain_importer(self, module: str, certain: dict[str, str], root: str) -> str:
+        """A file that imports a module for certain when a package is imported; empty if code may make the module."""
         way = [module]
         while way[-1] in certain:
             way.append(certain[way[-1]])
         package, _, last = module.rpartition(".")
-        if way[-1] != self._top or any(_MAKES_MODULES.search(self._text(name) or "") for name in (*way[1:], package)):
+        runs = (*way[1:], package, *_prefixes(root))
+        if way[-1] != root or any(_MAKES_MODULES.search(self._text(name) or "") for name in runs):
             return ""
         # One of that name is the module itself, in another folder.
         others = (path for path in self._extensions if base_name(path).partition(".")[0] != last)
@@ -164,15 +205,15 @@ class MissingModules:
 
     def _look_into(self, module: str) -> None:
         """Note the modules of the package that no file is and that a module names, and those that it imports."""
-        path, most = self._view.module_file(module) or "", MANY_RUN if self._extensions else FEW_RUN
-        code = self._text(module) if counts(path) and len(self._seen) <= most else None
+        path = self._view.module_file(module) or ""
+        code = self._text(module) if counts(path) and len(self._seen) <= self._most else None
         package, at_import = module if path.endswith("/__init__.py") else module.rpartition(".")[0], set[object]()
         for statement in _imports(code or ""):
             indent, source, names, plain = statement
             if not (source or plain).startswith((".", self._top)):
                 continue
             for named, sure in self._modules(package, source or plain, names):
-                if named in self._seen or named.partition(".")[0] != self._top or len(self._seen) > most:
+                if named in self._seen or named.partition(".")[0] != self._top or len(self._seen) > self._most:
                     continue
                 there = self._view.module_file(named) is not None
                 if indent and there and self._extensions:
@@ -182,6 +223,7 @@ class MissingModules:
                     if statement not in at_import:
                         continue
                 self._seen.add(named)
+                self._by[named] = module
                 if there:
                     self._look_into(named)
                 elif not sure and indent and self._goes_without(named, path, code or ""):

@@ -162,6 +162,7 @@ _BUILD_AGAIN = "build the wheel again, and see what the build puts into it"
 def own_module_missing(subject: Subject) -> Findings:
     """Find extension modules and other files that were left out of a wheel, and without which it cannot be imported."""
     followed = [absent for absent in subject.resolution.absent_modules if not absent.distribution]
+    fails = {one.module: f"importing {one.below} fails" if one.below else "the import fails" for one in followed}
     found = {absent.module: (absent.file, "") for absent in followed if absent.sure}
     claims = _Claims(subject)
     for module, sure, file in sorted(_imported_first(subject, claims), key=lambda one: not one[1]):
@@ -169,11 +170,11 @@ def own_module_missing(subject: Subject) -> Findings:
             found.setdefault(module, (file, f", although {claim}"))
     for module, (file, although) in found.items():
         needed = not although.endswith(".pyi is there") or _is_needed_in_public(subject, module_name(file))
-        private = f"importing {_imported_as(file)} fails, and only private modules need it"
-        fails = "the import fails" if needed else private
-        fails = "what it defines is missing" if claims.is_namespace(module) else fails
+        why = fails.get(module, f"importing {_imported_as(file)} fails")
+        why = "what it defines is missing" if claims.is_namespace(module) else why
+        why += "" if needed else ", and only private modules need it"
         severity = Severity.ERROR if needed else Severity.UNSURE
-        yield replace(_not_there(subject, module, file, f"{although}: {fails}"), severity=severity)
+        yield replace(_not_there(subject, module, file, f"{although}: {why}"), severity=severity)
     unsure = [] if found or not claims.tag else followed
     for absent in unsure:
         what = f", although the wheel is for {claims.tag}: whether the import fails is not known"

@@ -383,7 +383,8 @@ class Expectations:
         if end.certain:
             return expected_end(self._view, end)
         for absent in self.subject.resolution.absent_modules:
-            if absent.sure and not absent.distribution and top_level(absent.file) == module.partition(".")[0]:
+            own = absent.sure and not absent.distribution and not absent.below
+            if own and top_level(absent.file) == module.partition(".")[0]:
                 return expected_failure(predict_absent(self._view, absent))
         if end.fault is not None or end.missed or self._failing:
             return Expected(ImportAnswer.UNSURE, because=end.reason)
