@@ -8,6 +8,7 @@ from tests.rules.subjects import SITE, run, scanned, subject
 from tests.support.environments import install
 from tests.support.wheels import ALONE, build_wheel, extension
 from tools.forge import forge_dll
+from wheelfix.base.values import replace
 from wheelfix.exam.scan import scan, scan_all
 from wheelfix.model import ScanReport, Severity, Verdict
 from wheelfix.pycode.budget import NOT_PYTHON, budget_of
@@ -516,3 +517,19 @@ def test_a_wheel_for_one_python_with_nothing_compiled(tmp_path, tag, files, expe
     report = scan(build_wheel(tmp_path, "pkg", "1.0", tag, {**FASTER, **files}), ALONE)
     assert (("WF210", Severity.WARNING, "pkg") in found(report)) is expected
     assert (report.verdict is Verdict.RISKY) is expected
+
+
+@pytest.mark.parametrize(
+    ("first", "expected"),
+    [("_internals", []), ("_compiled", [("WF332", Severity.ERROR, "llama_cpp._compiled")])],
+    ids=["of others", "its own"],
+)
+def test_the_tags_of_a_wheel_say_nothing_about_packages_of_others(tmp_path, first, expected):
+    """llama-cpp-python 0.2.90, as it is built for one Python, was blamed for numpy.typing."""
+    numpy = {"numpy/__init__.py": "import sys\nsys.meta_path.append(object())\n"}
+    env = install(build_wheel(tmp_path, "numpy", "2.0", "py3-none-any", numpy), tmp_path / "env")
+    files = {"llama_cpp/__init__.py": f"from .{first} import f\n", "llama_cpp/_internals.py": "import numpy.typing\n"}
+    files["llama_cpp/lib/llama.dll"] = forge_dll("llama.dll")
+    tag = "cp311-cp311-win_amd64"
+    wheel = build_wheel(tmp_path, "llama_cpp_python", "0.2.90", tag, files, requires=["numpy"])
+    assert found(scan(wheel, replace(ALONE, beside=(env,)))) == expected

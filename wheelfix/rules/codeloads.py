@@ -397,7 +397,10 @@ class _Claims:
             return ""
         if name in self._listed:
             return f"top_level.txt lists {name}"
-        own = (sure or not self._may_define(package, name)) if package else self.is_named_like_the_package(name)
+        if not package:
+            own = self.is_named_like_the_package(name)
+        else:  # the tags say nothing about packages of others that are installed beside it
+            own = package in self._packages and (sure or not self._may_define(package, name))
         return f"the wheel is for {self.tag}" if self.tag and own else ""
 
     def _may_be_made(self, package: str, name: str, *, sure: bool) -> bool:
