@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.environments import lay
 from tests.support.schemas import validate
 from tests.support.views import make_view
 from tests.support.wheels import build_wheel, extension
@@ -374,3 +375,20 @@ def test_the_report_is_for_the_machine_of_the_prediction(bare, verdict, answer, 
     (tmp_path / "environment" / "python.exe").touch()
     with expectations(wheel, tmp_path / "environment", bare=bare) as expected:
         assert (expected.report.verdict.value, expected.of("cupy").answer.value) == (verdict, answer)
+
+
+def test_modules_in_folders_that_the_path_file_of_another_names(tmp_path):
+    """Of win32api, which pywin32 has in such a folder, ``try`` said that it is not there."""
+    folders = {"pywin32.pth": "win32\nwin32\\lib\n", f"win32/win32api{TAIL}": module("win32api")}
+    others = {**folders, "win32/lib/win32con.py": ""}
+    lay(
+        tmp_path / "environment",
+        {"python.exe": "", **{f"Lib/site-packages/{name}": data for name, data in others.items()}},
+    )
+    code = {"p/__init__.py": "import win32api, win32con\nfrom . import _a\n", f"p/_a{TAIL}": module("_a")}
+    wheel = build_wheel(tmp_path / "dist", "p", "1.0", files=code, requires=["pywin32"])
+    with expectations(wheel, tmp_path / "environment") as expected:
+        assert expected.of("p").answer.value == "works"
+    (tmp_path / "environment/Lib/site-packages/pywin32.pth").unlink()
+    with expectations(wheel, tmp_path / "environment") as expected:
+        assert expected.of("p").answer.value == "fails"

@@ -85,8 +85,9 @@ def imported_by_start_files(view: FileView, python: tuple[int, int] | None) -> I
 
 
 def roots_of_path_files(view: FileView) -> list[str]:
-    """The folders that ``.pth`` files put on ``sys.path``."""
-    every = (line for path in _site_files(view, ".pth") for line in _lines(view, path))
+    """The folders that ``.pth`` files put on ``sys.path``, also those of others: pywin32 has its modules in such."""
+    paths = (path for path in view.in_folder(SITE_PACKAGES) if path.endswith(".pth"))
+    every = (line for path in paths for line in _lines(view, path))
     lines = (line.replace("\\", "/") for line in every if line and not line.startswith(("#", "import ")))
     return [posixpath.normpath(f"{SITE_PACKAGES}/{line}") for line in lines if ":" not in line]
 
