@@ -449,17 +449,25 @@ class TestEnvironment:
             assert said in str([item.message for item in found.findings if item.code == "WF301"])
 
     def test_a_module_that_works_with_an_extra_alone_is_left_open(self, tmp_path):
-        """Kivy's module for GStreamer, in an installation without the extra that brings its DLLs."""
+        """Kivy's module for GStreamer, in an installation without the extra that brings its DLLs.
+
+        Of kivy-deps-sdl2 only 0.4.1 has GLib: it was blamed where Kivy 2.3.1 was repaired to do without 0.8.0.
+        """
         files = {
             "user/__init__.py": "",
             "user/player.py": "from user._gst import play\n",
             "user/_ext.pyd": MODULE,
-            "user/_gst.pyd": forge_dll("_gst.pyd", imports=GST),
+            "user/_gst.pyd": forge_dll("_gst.pyd", imports={"glib-2.0-0.dll": ["g_free"], **GST}),
         }
-        for requires, verdict in (("; extra == 'full'", Verdict.UNSURE), ("", Verdict.BROKEN)):
-            wanted = [f"kivy-deps-gstreamer{requires}"]
-            one = build_wheel(tmp_path / str(verdict), "user", "1.0", files=files, requires=wanted)
-            found = scanned([install(one, tmp_path / str(verdict) / "env")])["user"]
+        for folder, extra, others, verdict in (
+            ("extra", "; extra == 'full'", [], Verdict.UNSURE),
+            ("required", "", [], Verdict.BROKEN),
+            ("another version", "; extra == 'full'", ["kivy-deps-sdl2~=0.8.0"], Verdict.UNSURE),
+            ("this version", "; extra == 'full'", ["kivy-deps-sdl2==0.4.1"], Verdict.BROKEN),
+        ):
+            wanted = [f"kivy-deps-gstreamer{extra}", *others]
+            one = build_wheel(tmp_path / folder, "user", "1.0", files=files, requires=wanted)
+            found = scanned([install(one, tmp_path / folder / "env")])["user"]
             assert found.verdict is verdict
             assert "should have it and is not installed" in str(found.findings)
 

@@ -335,6 +335,8 @@ class ProviderChain:
                 if dependency.specifier:
                     found[-1] += f", {dependency} is asked for"
             elif beside.complete and dependency.name not in beside.absent:
+                if self._answer(dependency, name).ships is Ships.NO:
+                    continue  # only other versions have it, as kivy-deps.sdl2 0.4.1 has GLib
                 found.append(f"{dependency} should have it and is not installed")
                 (optional if dependency.extra else absent).append(dependency.name)
         if not found:
