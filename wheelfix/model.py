@@ -501,9 +501,9 @@ class AbsentModule:
 
     module: str
     distribution: str
-    """The required distribution that has it; empty for a module of the package itself."""
+    """The distribution that has it, a required one if there is one; empty for a module of the package itself."""
     requirement: str
-    """With its specifier."""
+    """With its specifier; empty if METADATA has none, and the distribution is only one that has the module."""
     file: str
     """The file that imports it, as a path of the view."""
     sure: bool = True

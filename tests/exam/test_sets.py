@@ -26,6 +26,8 @@ LOCKS = {
 MODULE = extension(name="_ext")
 ADDS_ITS_BIN = "import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), 'bin'))\n"
 GST = {"gstreamer-1.0-0.dll": ["gst_init"]}
+UNCLEAR = "import ctypes\nfrom ._ext import a\nif a():\n    ctypes.CDLL('vcruntime140.dll')\n"
+GUARDED = "try:\n    import {}\nexcept ImportError:\n    pass\n"
 
 
 def needs(name: str, *symbols: str) -> bytes:
@@ -299,6 +301,38 @@ class TestWith:
         assert report.first_failure.message == message
         (found,) = [item for item in report.findings if item.code == "WF320"]
         assert f"the import raises {message.partition(':')[0]};" in found.message
+
+    @pytest.mark.parametrize(
+        ("files", "there", "verdict", "said"),
+        [
+            ({"user/__init__.py": "import setuptools\n"}, {}, Verdict.BROKEN, "raises ModuleNotFoundError; nothing"),
+            ({"user/__init__.py": UNCLEAR + "import setuptools\n"}, {}, Verdict.UNSURE, "may not be run; nothing"),
+            ({"user/__init__.py": "import setuptools\n"}, {"setuptools/__init__.py": ""}, Verdict.OK, ""),
+            (
+                {"user/__init__.py": "import setuptools\n"},
+                {"a.pth": "more\n", "more/setuptools.py": ""},
+                Verdict.OK,
+                "",
+            ),
+            ({"user/__init__.py": GUARDED.format("setuptools")}, {}, Verdict.OK, ""),
+            ({"user/__init__.py": "", "_user_pytest.py": "import pytest\n"}, {}, Verdict.OK, ""),
+        ],
+        ids=["certain", "after a condition", "there", "in a folder of a .pth file", "caught", "hypothesis: private"],
+    )
+    def test_a_module_that_is_neither_installed_nor_required(self, tmp_path, files, there, verdict, said):
+        """intel-extension-for-pytorch imports setuptools, and was "ok" where try saw it fail."""
+        env = install(build_wheel(tmp_path, "user", "1.0", files={"user/_ext.pyd": MODULE, **files}), tmp_path / "env")
+        lay(env / "Lib/site-packages", there)
+        report = scanned([env])["user"]
+        assert report.verdict is verdict
+        assert said in "".join(item.message for item in report.findings if item.code == "WF320")
+
+    def test_what_a_lock_file_does_not_have_may_be_there_without_being_required(self, tmp_path):
+        """A virtual environment of Python 3.11 has setuptools."""
+        files = {"user/__init__.py": "import setuptools\n", "user/_ext.pyd": MODULE}
+        wheel = build_wheel(tmp_path, "user", "1.0", files=files)
+        lock = lay(tmp_path, {"requirements.txt": "user==1.0\n"}) / "requirements.txt"
+        assert scanned([wheel], lockfile=lock)["user"].verdict is Verdict.OK
 
     def test_an_extension_module_that_has_the_name_of_one_that_is_not_installed(self, tmp_path):
         """netCDF4 imports cftime in Cython code, which no Python file shows."""

@@ -392,3 +392,20 @@ def test_modules_in_folders_that_the_path_file_of_another_names(tmp_path):
     (tmp_path / "environment/Lib/site-packages/pywin32.pth").unlink()
     with expectations(wheel, tmp_path / "environment") as expected:
         assert expected.of("p").answer.value == "fails"
+
+
+AFTER_A_CONDITION = "from ._a import x\nif x():\n    ctypes.CDLL('vcruntime140.dll')\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "verdict", "answer"),
+    [("", "broken", "fails"), (AFTER_A_CONDITION, "unsure", "unsure")],
+    ids=["certain", "after a condition"],
+)
+def test_a_module_that_is_neither_installed_nor_required(before, verdict, answer, tmp_path):
+    """intel-extension-for-pytorch imports setuptools; a scan with the environment was "ok"."""
+    members = {"p/__init__.py": f"import ctypes\n{before}import setuptools\n", f"p/_a{TAIL}": module("_a")}
+    wheel = build_wheel(tmp_path / "dist", "p", "1.0", files=members)
+    lay(tmp_path / "environment", {"python.exe": b"", "Lib/site-packages/six.py": b""})
+    with expectations(wheel, tmp_path / "environment") as expected:
+        assert (expected.report.verdict.value, expected.of("p").answer.value) == (verdict, answer)

@@ -62,6 +62,8 @@ class InstalledSet:
     loose: tuple[ViewFile, ...] = ()
     """Files of an environment that no distribution has: those of Python, and what was copied there."""
     complete: bool = False
+    installed: bool = False
+    """Whether this is in an environment, and not only what a lock file or an index says."""
     absent: dict[str, str] = field(default_factory=dict)
     """Distributions that are, or may be, installed without their files being here, and why."""
     python: tuple[int, int] | None = None
@@ -82,7 +84,9 @@ class InstalledSet:
         view = FileView(background, facts)
         distributions = [part.distribution for part in parts]
         absent = {name: why for name, why in self.absent.items() if name not in own}
-        view.beside = Neighbours(view, distributions, complete=self.complete, absent=absent, searched=self.searched)
+        view.beside = Neighbours(
+            view, distributions, complete=self.complete, absent=absent, searched=self.searched, installed=self.installed
+        )
         return view.beside
 
     def keep(self, view: FileView, subjects: Iterable[Part]) -> None:
@@ -136,7 +140,7 @@ def open_set(
 
         required = required_wheels(subjects, profile, client, options.limits, present)
         added += map(client.wheel_of, required.files.values())
-        found.complete = True
+        found.complete, found.installed = True, False
         found.absent.update(required.absent)
     with contextlib.ExitStack() as stack:
         parts = [wheel_part(path, options, stack) for path in added]
@@ -158,7 +162,7 @@ def _close(
     Such a file may list only direct requirements; pip adds what these require, in versions of its own choice.
     """
     profile, options, stack = how
-    found.complete = not locked.unnamed
+    found.complete, found.installed = not locked.unnamed, False
     files = {canonical(file_name(path).name): path for path in reversed(wheels)}
     there = {part.name: part for part in (*found.parts, *parts)}
     found.absent.update((one.name, one.unless or NOT_FOUND) for one in locked.members if one.name not in there)
@@ -228,6 +232,7 @@ def _add_environment(found: InstalledSet, path: Path) -> None:
     found.loose = (*found.loose, *loose)
     found.absent.update(environment.elsewhere)
     found.complete, found.python, found.searched = environment.complete, environment.python, environment.searched
+    found.installed = True
 
 
 def _asked_for(subjects: Iterable[WheelPath], options: ScanOptions, profile: Profile) -> dict[str, str]:

@@ -30,7 +30,7 @@ from wheelfix.pycode.sourcecode import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from wheelfix.loader.packagecode import PackageLoads
     from wheelfix.loader.profile import Profile
@@ -102,13 +102,32 @@ class PackageHabits:
 
         An import is followed only where a file that it may run names such a module, which few do.
         """
-        for top in sorted(filter(str.isidentifier, self.own_modules)):
-            missing = MissingModules(self._view, top, [event.path for event in self._extensions])
+        for top, missing in self._missing.items():
             if missing.named or missing.perhaps:
                 for module, file, raised, sure in missing.needed(self.followed.of(top)):
                     yield AbsentModule(module, "", "", file, sure, raised=raised)
             for module, file, package in missing.below():
                 yield AbsentModule(module, "", "", file, below=package)
+
+    def absent_of_others(self) -> Iterator[tuple[str, str, bool]]:
+        """The modules of others for want of which the import of a package ends, whether they are required or not.
+
+        Each with the file that imports it, and whether that is sure. Tools import private ones, as pytest does
+        ``_hypothesis_pytestplugin``.
+        """
+        for top, missing in self._missing.items():
+            end = self.followed.of(top) if missing.others and not top.startswith("_") else None
+            if end is not None and end.error and end.fault is not None and end.fault.cause == "module":
+                name = end.fault.target.partition(".")[0]
+                if name in missing.others:
+                    yield name, end.place[0], end.certain
+
+    @functools.cached_property
+    def _missing(self) -> dict[str, MissingModules]:
+        """What importing each top-level package of the subject may miss."""
+        extensions = [event.path for event in self._extensions]
+        tops = sorted(filter(str.isidentifier, self.own_modules))
+        return {top: MissingModules(self._view, top, extensions) for top in tops}
 
     def perhaps_imports(self) -> tuple[str, ...]:
         """The top-level modules that the code which runs before the loads imports anywhere outside of ``try``.
@@ -372,6 +391,8 @@ class ProviderChain:
         if not beside.complete:
             return
         required = {one.name: one for one in self.dependencies.required.direct() if not one.extra}
+        if beside.installed:
+            yield from self._not_required(required)
         if next(self._not_installed(), None) is None:
             return  # what is required is there
         for module, file, raised in self.habits.absent():
@@ -380,6 +401,19 @@ class ProviderChain:
                 one = required[owners[0]]
                 yield AbsentModule(module, one.name, str(one), file, specifier=one.specifier, raised=raised)
         yield from self._named_by_extensions()
+
+    def _not_required(self, required: Mapping[str, Dependency]) -> Iterator[AbsentModule]:
+        """The modules that an environment does not have, and that nothing required has, as setuptools' often are."""
+        for module, file, sure in self.habits.absent_of_others():
+            owners = (*module_owners().get(module, ()), canonical(module))
+            if not any(one in required or one in self.beside.absent for one in owners):
+                yield AbsentModule(module, owners[0], "", file, sure and not self._has_other_folders())
+
+    def _has_other_folders(self) -> bool:
+        """Whether modules may lie in folders that are not read: those of editable installations and ``.pth`` files."""
+        files = [path for path in self._view.in_folder(SITE_PACKAGES) if path.endswith(".pth")]
+        lines = (line for path in files for line in (self._view.read_text(path, 1 << 16) or "").splitlines())
+        return bool(self.beside.absent) or any(":" in line and not line.startswith(("import", "#")) for line in lines)
 
     def _may_have_part(self, top: str) -> bool:
         """Whether a required distribution that is not here may have a part of a package, as pyqt5-sip has PyQt5.sip."""

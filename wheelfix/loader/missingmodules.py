@@ -19,6 +19,7 @@ from wheelfix.pycode.sourcecode import (
     counts,
     defined_names,
     imported_first,
+    is_standard,
     python_source,
     read_imports,
 )
@@ -77,9 +78,12 @@ class MissingModules:
         self._seen = {top}
         self._by: dict[str, str] = {}
         """The module that named each of these first."""
+        self._gone: dict[str, bool] = {}
         self.named: dict[str, str] = {}
         self.perhaps: dict[str, str] = {}
         """Names that the code of their package may define instead: only following the import tells."""
+        self.others: dict[str, str] = {}
+        """Top-level modules of others that no file is, each with a file that names it under no condition."""
         self._look_into(top)
 
     def needed(self, end: ImportEnd) -> Iterator[tuple[str, str, str, bool]]:
@@ -210,7 +214,10 @@ class MissingModules:
         package, at_import = module if path.endswith("/__init__.py") else module.rpartition(".")[0], set[object]()
         for statement in _imports(code or ""):
             indent, source, names, plain = statement
-            if not (source or plain).startswith((".", self._top)):
+            first = (source or plain).partition(".")[0]
+            if first not in ("", self._top):
+                if not indent and self._is_gone(first):
+                    self.others.setdefault(first, path)
                 continue
             for named, sure in self._modules(package, source or plain, names):
                 if named in self._seen or named.partition(".")[0] != self._top or len(self._seen) > self._most:
@@ -231,6 +238,11 @@ class MissingModules:
                 elif not (self._view.module_file(named.rpartition(".")[0]) or "").endswith(".pyd"):
                     # Unless it is below an extension module, which may make it: torch._C._nn
                     (self.named if sure else self.perhaps)[named] = path
+
+    def _is_gone(self, top: str) -> bool:
+        if top not in self._gone:
+            self._gone[top] = not is_standard(top) and self._view.module_file(top) is None
+        return self._gone[top]
 
     def _goes_without(self, module: str, path: str, code: str) -> bool:
         """Whether a file catches it wherever a name that it imports is not there."""

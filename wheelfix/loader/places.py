@@ -112,7 +112,12 @@ class Environment:
         """All that is installed, of which views of single distributions are made."""
         view = self.view.background()
         view.beside = Neighbours(
-            view, self.distributions, complete=self.complete, absent=self.elsewhere, searched=self.searched
+            view,
+            self.distributions,
+            complete=self.complete,
+            absent=self.elsewhere,
+            searched=self.searched,
+            installed=True,
         )
         return view.beside
 
@@ -304,15 +309,17 @@ class Neighbours:
         complete: bool,
         absent: Mapping[str, str] | None = None,
         searched: tuple[str, ...] = (),
+        installed: bool = False,
     ) -> None:
         """``complete``: nothing else is installed. ``absent``: what has no files here although it is, or may be,
-        installed, and why."""
+        installed, and why. ``installed``: it is there, and not what an installer would choose."""
         self.view = view
         """All files, none of them the subject's."""
         self.distributions = {canonical(one.name): one for one in distributions}
         self.complete = complete
         self.absent: Mapping[str, str] = {canonical(name): why for name, why in (absent or {}).items()}
         self.searched = searched
+        self.installed = installed
         self._views: dict[str, FileView] = {}
 
     def __contains__(self, distribution: str) -> bool:

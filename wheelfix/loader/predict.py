@@ -51,13 +51,17 @@ def predict(
 
 def predict_absent(view: FileView, absent: AbsentModule) -> Prediction:
     """The error of an import statement that names a module which is not there."""
-    of_others = f"{absent.requirement} is required and not installed; no DLL is loaded before that."
+    explanation = "No file of the package is that module."
+    if absent.requirement:
+        explanation = f"{absent.requirement} is required and not installed; no DLL is loaded before that."
+    elif absent.distribution:
+        explanation = "It is not installed, and nothing that is required has it."
     return Prediction(
         path=view.origin(absent.file),
         code=0,
         message=absent.raised or f"ModuleNotFoundError: No module named '{absent.module}'",
         chain=(base_name(absent.file), absent.module),
-        explanation=of_others if absent.requirement else "No file of the package is that module.",
+        explanation=explanation,
     )
 
 

@@ -145,18 +145,23 @@ def module_not_installed(subject: Subject) -> Findings:
         if absent.sure:
             kind = absent.raised.partition(":")[0] or "ModuleNotFoundError"
             text = f"{file} imports {absent.module}, which is not installed: the import raises {kind}"
-        else:
+        elif absent.requirement:
             text = f"could not tell: {file} has the name of {absent.module}, which is not installed, in its data, and "
             text += "may import it"
+        else:
+            text = f"could not tell: {file} imports {absent.module}, which is not installed, and may not be run"
+        if not absent.requirement:
+            text += "; nothing that is required has it"
+            hint = f"install what has it in the same environment; the metadata of {subject.name} should require that"
+        elif subject.installed:
+            hint = install(absent.distribution + absent.specifier)
+        else:
+            hint = f"install {absent.requirement} in the same environment, or add its wheel with --with"
         yield finding(
             "WF320",
             absent.module,
-            f"{text}; {absent.requirement} is required",
-            hint=(
-                install(absent.distribution + absent.specifier)
-                if subject.installed
-                else f"install {absent.requirement} in the same environment, or add its wheel with --with"
-            ),
+            f"{text}; {absent.requirement} is required" if absent.requirement else text,
+            hint=hint,
             evidence={
                 "module": absent.module,
                 "distribution": absent.distribution,
