@@ -297,10 +297,31 @@ def test_a_wheel_whose_only_module_is_gone(tmp_path, tag, files, broken):
         ({"pkg/sub/__init__.py": "", "pkg/sub/cffi.py": "from ._c import f\n"}, ""),
         ({"pkg/_sub/__init__.py": "from ._c import *\n"}, ""),
         ({"pkg/sub/__init__.py": "from .data import *\n", "pkg/sub/data/LICENSE": ""}, ""),
+        ({"pkg/sub/__init__.py": "from ._c import *\n", "pkg/choose.py": "first = 'pkg.sub'\n"}, ""),
+        (
+            {
+                "pkg/sub/__init__.py": "from .fast import f\n",
+                "pkg/sub/fast.py": "from ._c import f\n",
+                "pkg/sub/fast.pyd": extension(name="fast"),
+            },
+            "",
+        ),
+        (
+            {
+                "pkg/sub/__init__.py": "if pypy:\n    from ._c import f\nelse:\n    from ._d import f\n",
+                "pkg/sub/_d.py": "",
+            },
+            "",
+        ),
     ],
     ids=[
         *("photutils.geometry", "pyresample.ewa", "caught", "mercurial: a choice of several", "private"),
-        "vtk-streaming: a folder",
+        *(
+            "vtk-streaming: a folder",
+            "zmq.backend.cffi: chosen by name",
+            "backports.zstd: compiled, and Python beside it",
+        ),
+        "one of two ways",
     ],
 )
 def test_a_package_that_only_users_import(tmp_path, files, missing):

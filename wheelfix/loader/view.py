@@ -181,13 +181,17 @@ class FileView:
         return {key: tuple(sorted(paths)) for key, paths in found.items()}
 
     def module_file(self, module: str) -> str | None:
-        """The file that is a module, a Python file first; empty for a folder without ``__init__``, None for nothing."""
+        """The file that is a module, as Python looks for it; empty for a folder without ``__init__``, None for nothing.
+
+        A package comes before a module beside it, and what is compiled before Python code: backports.zstd has both.
+        """
         path = f"{SITE_PACKAGES}/{module.replace('.', '/')}"
-        for spelled in (f"{path}/__init__.py", f"{path}.py"):
-            if spelled in self:
-                return spelled
-        found = self._extensions(parent(path)).get(base_name(path)) or self._extensions(path).get("__init__")
+        package = self._extensions(path).get("__init__") or self._own(f"{path}/__init__.py")
+        found = package or self._extensions(parent(path)).get(base_name(path)) or self._own(f"{path}.py")
         return found or ("" if self._is_folder(fold(path)) else None)
+
+    def _own(self, path: str) -> str:
+        return path if path in self else ""
 
     def _is_folder(self, path: str) -> bool:
         """Whether a folder holds a file or another folder: Python imports it without ``__init__.py``, too."""

@@ -341,12 +341,13 @@ def imported_first(source: str, path: str, budget: CodeBudget) -> list[tuple[str
     package = posixpath.dirname(path.removeprefix(SITE_PACKAGES + "/")).replace("/", ".")
 
     def names(tree: ast.Module) -> Iterator[tuple[str, bool]]:
-        for node in _run_first(tree):
+        for node, either in _run_first(tree):
             if isinstance(node, ast.Import):
                 yield from ((alias.name, True) for alias in node.names)
             else:
-                found = [name.lstrip(".") for name in imported_from(node, package)]
-                yield from ((name, name == found[0]) for name in found)
+                origin, *found = [name.lstrip(".") for name in imported_from(node, package)]
+                yield from () if either else [(origin, True)]
+                yield from ((name, False) for name in found)
 
     return _taken(source, path, budget, names) or []
 
@@ -370,10 +371,11 @@ def defined_names(source: str, path: str, budget: CodeBudget) -> frozenset[str]:
     return frozenset(_taken(source, path, budget, names) or ())
 
 
-def _run_first(tree: ast.Module) -> Iterator[ast.Import | ast.ImportFrom]:
+def _run_first(tree: ast.Module) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool]]:
     """The imports of a file that run under no condition, and whose failure nothing catches.
 
-    Both ways of a condition may import one module: files that SWIG made do, from their package or without one.
+    Both ways of a condition may import one module: files that SWIG made do, from their package or without one. That is
+    said of these, because they may take one name from different modules, as backports.zstd does.
     """
     for node in tree.body:
         ways: list[list[ast.stmt]] = [[node]]
@@ -386,7 +388,7 @@ def _run_first(tree: ast.Module) -> Iterator[ast.Import | ast.ImportFrom]:
         words = [{alias.name.rpartition(".")[2] for one in way for alias in one.names} for way in imports]
         for one in (one for way in imports for one in way if is_lazy(one, None) is False):
             if all(way.intersection(alias.name.rpartition(".")[2] for alias in one.names) for way in words):
-                yield one
+                yield one, len(ways) > 1
 
 
 def _taken(
