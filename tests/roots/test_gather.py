@@ -14,7 +14,7 @@ from wheelfix.base.options import RootOptions
 from wheelfix.errors import EnvironmentFailure, InputError, UsageError
 from wheelfix.model import Machine
 from wheelfix.report.canvas import TextStyle
-from wheelfix.report.repairs import render_roots, roots_value
+from wheelfix.report.repairs import render_roots, roots_json
 from wheelfix.roots.choice import DllRequest, choose
 from wheelfix.roots.gather import (
     explore,
@@ -267,7 +267,7 @@ def test_rows_and_document(tmp_path):
     assert "  warning everyone can write to it\n" in text
     assert "x64/Microsoft.VC143.OpenMP.LLVM (1 DLL, not redistributable)\n" in text
 
-    document = json.loads(json.dumps(roots_value(index, found[1])))
+    document = json.loads(roots_json(index, found[1], None))
     assert document["schema"] == "wheelfix.roots/1"
     assert [root["kind"] for root in document["roots"]] == ["cuda", "msvc"]
     assert document["roots"][0]["folders"][0] == {

@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import as_tree
 from wheelfix.errors import Exit
 from wheelfix.remote.cache import Cache
-from wheelfix.report.json_ import dump, pick
+from wheelfix.report.json_ import dump
 from wheelfix.report.words import human_size
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def execute(args: argparse.Namespace) -> int:
     freed = cache.clear() if args.action == "clear" else 0
     info = cache.info()
     if args.format == "json":
-        sys.stdout.write(dump(pick(info, "folder limit wheels files size") | {"freed": freed}))
+        sys.stdout.write(dump({**as_tree(info), "folder": str(info.folder), "freed": freed}))
     elif args.action == "clear":
         sys.stdout.write(f"removed {human_size(freed)} from {info.folder}\n")
     else:

@@ -8,8 +8,8 @@ from wheelfix.base.parsing import whole_number
 from wheelfix.cli.common import style_of, write_result
 from wheelfix.errors import Exit
 from wheelfix.knowledge.winerrors import WinError, winerror
-from wheelfix.report import json_
 from wheelfix.report.ci import markdown_table
+from wheelfix.report.json_ import render
 from wheelfix.report.pages import render_page, render_rules
 from wheelfix.rules.registry import Rule, all_rules, find_rule, page, unknown_rule
 
@@ -36,7 +36,7 @@ def execute(args: argparse.Namespace) -> int:
         rules += [rule] if rule is not None else begun
     texts += [page(rule.code) for rule in rules]
     if args.format == "json":
-        text = json_.render_rules(rules or all_rules())
+        text = render("rules-1", rules=rules or all_rules())
     elif not pages or not texts:
         text = _listing(rules or list(all_rules()), args)
     else:

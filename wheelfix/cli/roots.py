@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.cli.common import root_options, style_of, write_result
 from wheelfix.errors import Exit
-from wheelfix.report.json_ import dump
-from wheelfix.report.repairs import render_roots, roots_value
+from wheelfix.report.repairs import render_roots, roots_json
 from wheelfix.roots.gather import explore
 from wheelfix.roots.host import this_machine
 from wheelfix.roots.index import open_index
@@ -17,10 +16,6 @@ from wheelfix.roots.release import shown_version
 if TYPE_CHECKING:
     import argparse
 
-    from wheelfix.model import Json
-    from wheelfix.roots.index import RootIndex
-    from wheelfix.roots.root import RootFile
-
 
 def execute(args: argparse.Namespace) -> int:
     """List the roots."""
@@ -28,29 +23,15 @@ def execute(args: argparse.Namespace) -> int:
     options = root_options(args)
     remarks = explore(host)[1] if options.discover else ()
     with open_index(options, host=host) as index:
-        matches = [file for file in index.files() if any(_matches(file.name, text) for text in args.names)]
+        files = (file for file in index.files() if any(_matches(file.name, text) for text in args.names))
+        matches = [(file, shown_version(file, index)) for file in files]
         if args.format == "json":
-            document = roots_value(index, remarks)
-            if args.names:
-                document["matches"] = [_match(file, index) for file in matches]
-            write_result(dump(document), args.output)
-            return Exit.OK
-        found = [(file.location, shown_version(file, index), file.origin) for file in matches]
-        asked = {", ".join(args.names): found} if args.names else {}
-        text = render_roots(index, remarks, asked, style_of(args), verbose=args.verbose, quiet=args.quiet)
+            text = roots_json(index, remarks, tuple(matches) if args.names else None)
+        else:
+            asked = {", ".join(args.names): matches} if args.names else {}
+            text = render_roots(index, remarks, asked, style_of(args), verbose=args.verbose, quiet=args.quiet)
         write_result(text, args.output)
     return Exit.OK
-
-
-def _match(file: RootFile, index: RootIndex) -> dict[str, Json]:
-    return {
-        "name": file.name,
-        "path": file.location,
-        "root": str(file.root.path),
-        "version": shown_version(file, index),
-        "origin": file.origin,
-        "size": file.size,
-    }
 
 
 def _matches(name: str, pattern: str) -> bool:

@@ -16,7 +16,7 @@ from wheelfix.errors import UsageError, WheelfixError, failure_of
 from wheelfix.exam.examination import FailedInput
 from wheelfix.pe.authenticode.verify import check_trusted_roots
 from wheelfix.repairs.sign import SignCommand, check_can_verify, matches, pe_files, sign
-from wheelfix.report.json_ import dump, signed_value, tool
+from wheelfix.report.json_ import dump, tool, written
 from wheelfix.report.repairs import render_signed
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def execute(args: argparse.Namespace) -> int:
             results.fail(FailedInput(str(path), failure_of(error, path)))
             continue
         if args.format == "json":
-            results.entries.append(signed_value(signed))
+            results.entries.append(written(signed, "sign-1", "wheel"))
         else:
             results.tell(render_signed(signed, results.look, quiet=args.quiet))
     results.write(lambda kind: dump({"schema": "wheelfix.sign/1", "tool": tool(), "wheels": results.entries}))

@@ -14,9 +14,9 @@ from wheelfix.base.parsing import parse_json, with_schema
 from wheelfix.base.values import frozen, grouped, replace
 from wheelfix.errors import InputError
 from wheelfix.exam.scan import scan
-from wheelfix.model import Finding, JsonObject, ScanReport, Severity, Verdict, canonical, fold
-from wheelfix.report.blocks import Block, Bullets, Part, Record, Value, chapter, line, para, recorded
-from wheelfix.report.json_ import SCAN_SCHEMA, dump, pick, scan_value, tool
+from wheelfix.model import Finding, ScanReport, Severity, Verdict, canonical, fold
+from wheelfix.report.blocks import Block, Bullets, Fields, Part, Record, chapter, line, para, recorded
+from wheelfix.report.json_ import render, scan_value
 from wheelfix.report.words import count, human_change, human_size, sentence
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ class File:
     size: int
     version: str = ""
     machine: str = ""
+    needed_by: tuple[str, ...] = ()
+    """Of a lost one: who needs it in the new build and does not get it."""
 
     @property
     def name(self) -> str:
@@ -100,7 +102,7 @@ def read_document(text: str, path: str) -> list[Build]:
         document = parse_json(text)
     except ValueError as error:
         raise InputError(f"{path} is not a saved scan", because=str(error)) from error
-    found = with_schema(document, SCAN_SCHEMA, f"{path} is not a saved scan")
+    found = with_schema(document, "wheelfix.scan/1", f"{path} is not a saved scan")
     try:
         return [Build.from_value(wheel) for wheel in found["wheels"]]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -136,10 +138,6 @@ class Difference:
     """Findings that only the new build has, or that got worse."""
     cured: tuple[Finding, ...]
 
-    def still_needed(self, file: File) -> tuple[str, ...]:
-        """Return who needs a lost DLL in the new build and does not get it."""
-        return self.new.missing.get(fold(file.name), ())
-
     @property
     def is_empty(self) -> bool:
         """Whether nothing changed."""
@@ -159,11 +157,12 @@ def compare(old: Build, new: Build) -> Difference:
         matched = {id(file) for pair in found for file in (pair.old, pair.new)}
         gone = [file for file in gone if id(file) not in matched]
         fresh = [file for file in fresh if id(file) not in matched]
+    lost = [replace(file, needed_by=new.missing.get(fold(file.name), ())) for file in gone]
     arisen, cured = _problems(old, new)
     return Difference(
         old,
         new,
-        tuple(sorted(gone, key=lambda file: file.path)),
+        tuple(sorted(lost, key=lambda file: file.path)),
         tuple(sorted(fresh, key=lambda file: file.path)),
         tuple(sorted(pairs, key=lambda pair: pair.old.path)),
         arisen,
@@ -276,37 +275,9 @@ def _by_name(builds: Iterable[Build]) -> dict[tuple[str, str], Build]:
     return found
 
 
-DIFF_SCHEMA = "wheelfix.diff/1"
-
-
 def render_json(comparison: Comparison) -> str:
     """Return the ``wheelfix.diff/1`` document."""
-    document: JsonObject = {
-        "schema": DIFF_SCHEMA,
-        "tool": tool(),
-        "wheels": [_difference(difference) for difference in comparison.differences],
-        "only_old": [pick(build, "path name version verdict size") for build in comparison.only_old],
-        "only_new": [pick(build, "path name version verdict size") for build in comparison.only_new],
-    }
-    if comparison.unread:
-        document["unread"] = list(comparison.unread)
-    return dump(document)
-
-
-def _difference(difference: Difference) -> JsonObject:
-    build, file = "path name version verdict size", "path size version machine"
-    problem = "code name severity subject message"
-    return {
-        "old": pick(difference.old, build),
-        "new": pick(difference.new, build),
-        "lost": [pick(one, file) | {"still_needed_by": [*difference.still_needed(one)]} for one in difference.lost],
-        "appeared": [pick(one, file) for one in difference.appeared],
-        "changed": [
-            {"how": pair.how, "old": pick(pair.old, file), "new": pick(pair.new, file)} for pair in difference.pairs
-        ],
-        "new_findings": [pick(one, problem) for one in difference.arisen],
-        "cured_findings": [pick(one, problem) for one in difference.cured],
-    }
+    return render("diff-1", comparison=comparison)
 
 
 # ---------------------------------------------------------------------------------------------------------- for people
@@ -362,8 +333,7 @@ def _difference_part(difference: Difference, *, quiet: bool) -> Part:
 def _changes(difference: Difference) -> Iterator[Block]:
     lost = []
     for file in difference.lost:
-        needers = [*difference.still_needed(file)]
-        fields: tuple[tuple[str, Value], ...] = (("still needed by", needers),) if needers else ()
+        fields: Fields = [("still needed by", [*file.needed_by])] if file.needed_by else []
         lost.append(Record(((file.path, "bad"), (f"  {human_size(file.size)}", "dim")), fields))
     yield from recorded("Lost", lost, "DLL")
     yield from _listed("New", [(file.path, human_size(file.size)) for file in difference.appeared])

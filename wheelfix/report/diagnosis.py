@@ -7,53 +7,18 @@ from typing import TYPE_CHECKING
 
 from wheelfix.report.blocks import Block, Code, Fields, Record, Records, bullets, chapter, labelled, line, para
 from wheelfix.report.canvas import TextStyle, render_text
-from wheelfix.report.json_ import dump, pick, tool
+from wheelfix.report.json_ import render
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from wheelfix.diagnosis.machine import ReportBlock
     from wheelfix.diagnosis.model import Diagnosis, Explained
-    from wheelfix.model import JsonObject
-
-SCHEMA = "wheelfix.diagnosis/1"
 
 
 def render_json(diagnosis: Diagnosis, block: ReportBlock | None = None) -> str:
     """Return the document; ``report`` is there only when the block was asked for."""
-    causes: list[JsonObject] = [
-        {
-            **pick(one.cause, "id summary"),
-            **pick(one, "explanation chain"),
-            "missing": [*one.cause.likely_missing],
-            "confidence": one.cause.confidence.value,
-            "proven_by": one.package,
-            "line": one.symptom.line if one.symptom else None,
-        }
-        for one in diagnosis.explained
-    ]
-    first: JsonObject = causes[0] if causes else {}
-    symptom = "kind code path dlls module package language line count excerpt confidence details"
-    document: JsonObject = {
-        "schema": SCHEMA,
-        "tool": tool(),
-        "outcome": diagnosis.outcome.value,
-        "cause": first.get("summary"),
-        "chain": first.get("chain", []),
-        "confidence": first.get("confidence"),
-        "evidence": [pick(one, "kind source told") for one in diagnosis.evidence],
-        "quotes": [pick(one, "line text") for one in diagnosis.quotes],
-        "facts": [*diagnosis.facts],
-        "symptoms": [pick(one, symptom) for one in diagnosis.symptoms],
-        "causes": [*causes],
-        "only_fault": diagnosis.only_fault,
-        "other_faults": [*diagnosis.others],
-        "remedies": [pick(one, "rank title command why when danger") for one in diagnosis.remedies],
-        **pick(diagnosis, "harmless warnings notes"),
-    }
-    if block is not None:
-        document["report"] = [{"label": label, "text": text} for label, text in block.rows]
-    return dump(document)
+    return render("diagnosis-1", diagnosis=diagnosis, report=block.rows if block is not None else None)
 
 
 # ---------------------------------------------------------------------------------------------------------- for people

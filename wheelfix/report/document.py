@@ -5,6 +5,7 @@ the kinds of document by name, each imported only when it is asked for.
 from __future__ import annotations
 
 import importlib
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from wheelfix.base.values import field, frozen, grouped, replace
@@ -102,11 +103,13 @@ class Document:
         self.rows = [*self._rows()]
         """All inputs: those with a report, those that failed, those that were skipped."""
         self.inputs = len(self.rows)
+        self.skipped = len(context.skipped)
         verdicts = [report.verdict for report in reports]
         self.verdicts = {verdict: verdicts.count(verdict) for verdict in Verdict}
         """How many inputs have each verdict, the best first."""
         self.severities = severities(finding for report in reports for finding in report.findings)
         """How many findings have each severity; those in the baseline are counted."""
+        self.failed_at = Counter(failure.stage for failure in (*self.alone, *self.failed.values()))
         self._steps: dict[str, tuple[Step, ...]] = {}
         self.rules = self._rules()
         """The worst first, then the most frequent."""
@@ -142,7 +145,7 @@ class Document:
     def __str__(self) -> str:
         parts = [f"{number} {verdict}" for verdict, number in self.verdicts.items() if number]
         parts += [f"{number} {words}" for words, number in by_words(self.alone).items()]
-        parts += [f"{len(self.context.skipped)} skipped, not for Windows"] if self.context.skipped else []
+        parts += [f"{self.skipped} skipped, not for Windows"] if self.skipped else []
         also = "".join(f"; {number} {words}" for words, number in by_words(self.failed.values()).items())
         return f"{count(self.inputs, 'input')}: {', '.join(parts)}{also}" if parts else "no inputs"
 

@@ -1,24 +1,26 @@
-"""Reports for machines: plain values in the shape of ``schemas/*.json``, and the same bytes for the same input."""
+"""Reports for machines: what ``schemas/*.json`` describe, and the same bytes for the same input.
+
+A schema says what is written, and where it is found: a key is the attribute of its name, or what ``from`` names, as in
+``"from": "facts.machine"``; an object that is ``sorted`` has its keys in order. A required key without a value is its
+``default``, or null; others are left out.
+"""
 
 from __future__ import annotations
 
 import enum
+import functools
 import json
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import wheelfix
-from wheelfix.exam.examination import STAGES
-from wheelfix.model import Finding, Json, JsonObject, Malformed, Prediction, ScannedImage, ScanReport, Signature
+from wheelfix.base.parsing import whole_number
 from wheelfix.report import safe
-from wheelfix.report.document import DEFAULT, Context, Document, by_words
+from wheelfix.schemas import load_schema
 
 if TYPE_CHECKING:
-    from wheelfix.repairs.sign import Signed
-    from wheelfix.rules.registry import Rule
-
-SCAN_SCHEMA = "wheelfix.scan/1"
-RULES_SCHEMA = "wheelfix.rules/1"
+    from wheelfix.model import Json, JsonObject, ScanReport
+    from wheelfix.report.document import Document
 
 
 def dump(value: Json) -> str:
@@ -32,20 +34,74 @@ def dump(value: Json) -> str:
     return text.replace("##", "#\\u0023") + "\n"
 
 
+_schema = functools.cache(load_schema)
+"""A document of many parts asks for its schema again and again."""
+
+
 def tool() -> JsonObject:
     """Return who wrote the document."""
     return {"name": "wheelfix", "version": wheelfix.__version__}
 
 
-def pick(value: object, names: str) -> JsonObject:
-    """Return some attributes of a value, named in the order of the document, as plain values."""
-    return {name: plain(getattr(value, name)) for name in names.split()}
+def render(name: str, **values: object) -> str:
+    """Return a document, ``scan-1`` for ``wheelfix.scan/1``, over what its keys and their ``from`` name."""
+    return dump(written({"tool": tool(), **values}, name))
+
+
+def written(value: object, name: str, part: str = "") -> JsonObject:
+    """Return a value in the shape of a schema, or of one of its parts."""
+    schema = _schema(name)
+    found = _Writer(schema.get("$defs", {})).write(value, schema["$defs"][part] if part else schema)
+    assert isinstance(found, dict)
+    return found
+
+
+class _Writer:
+    """Writes values in the shapes of one schema, whose parts it knows by name."""
+
+    def __init__(self, parts: Mapping[str, Mapping[str, Any]]) -> None:
+        self._parts = parts
+
+    def write(self, value: object, shape: Mapping[str, Any]) -> Json:
+        """Return a value in a shape."""
+        if "oneOf" in shape:  # the others are null
+            return None if value is None else self.write(value, shape["oneOf"][-1])
+        keys, required = {**shape.get("properties", {})}, [*shape.get("required", ())]
+        if "$ref" in shape:
+            shape = self._parts[shape["$ref"].rpartition("/")[2]]
+            keys, required = {**shape.get("properties", {}), **keys}, [*shape.get("required", ()), *required]
+        if keys:
+            made: JsonObject = {}
+            for key, one in keys.items():
+                found = _at(value, one.get("from", key))
+                if key in required:
+                    made[key] = self.write(one.get("const", one.get("default") if found is None else found), one)
+                elif found or (found is not None and isinstance(found, tuple) and "minItems" not in one):
+                    made[key] = self.write(found, one)
+            return made
+        if "items" in shape and isinstance(value, Iterable):
+            return [self.write(item, shape["items"]) for item in value]
+        return plain(dict(sorted(value.items())) if "sorted" in shape and isinstance(value, Mapping) else value)
+
+
+def _at(value: Any, place: str) -> object:
+    """Return what is found by names and numbers between dots: of a list that of each entry; None for none."""
+    for name in place.split("."):
+        if (number := whole_number(name)) is not None:
+            value = value[number] if number < len(value) else None
+        elif isinstance(value, Mapping):
+            value = value.get(name)
+        elif isinstance(value, tuple):
+            value = tuple(getattr(one, name) for one in value)
+        else:
+            value = getattr(value, name, None)
+    return value
 
 
 def plain(value: object) -> Json:
     """Return text, numbers and their collections as JSON has them; an enumeration is its value."""
     if isinstance(value, enum.Enum):
-        return str(value.value)
+        value = value.value
     if value is None or isinstance(value, (str, int, float)):
         return value
     if isinstance(value, Mapping):
@@ -55,117 +111,19 @@ def plain(value: object) -> Json:
 
 def render_scan(document: Document) -> str:
     """Return the ``wheelfix.scan/1`` document; keys about failures are there only when something failed."""
-    value: JsonObject = {
-        "schema": SCAN_SCHEMA,
-        "tool": tool(),
-        "wheels": [scan_value(report, document.context) for report in document.reports],
-        "summary": summary_value(document),
-    }
-    if document.context.skipped:
-        value["skipped"] = [*document.context.skipped]
-    if document.failures:
-        value["failures"] = [
-            pick(failure, "path stage") | pick(failure.error, "what because hint") for failure in document.failures
-        ]
+    value: Any = written({"tool": tool(), "document": document}, "scan-1")
+    for report, wheel in zip(document.reports, value["wheels"], strict=True):
+        for finding, shown in zip(report.findings, wheel["findings"], strict=True):
+            if document.context.known(report, finding):
+                shown["known"] = True
     return dump(value)
 
 
 def summary_value(document: Document) -> JsonObject:
     """Return the figures over all inputs."""
-    failed = by_words([*document.alone, *document.failed.values()])
-    return {
-        "inputs": document.inputs,
-        **{verdict.value: number for verdict, number in document.verdicts.items()},
-        **{words.replace(" ", "_"): failed.get(words, 0) for words in (STAGES["read"], STAGES["repair"])},
-        "skipped": len(document.context.skipped),
-        "findings": {severity.value: number for severity, number in document.severities.items()},
-        "rules": [pick(row, "code name severity findings inputs") for row in document.rules],
-    }
+    return written(document, "scan-1", "summary")
 
 
-def scan_value(report: ScanReport, context: Context = DEFAULT) -> JsonObject:
+def scan_value(report: ScanReport) -> JsonObject:
     """Return the report on one wheel as plain values."""
-    value = pick(report, "path name version tags machine verdict")
-    value |= {
-        "images": [_image(image) for image in report.images],
-        "missing": [
-            pick(item, "name kind required needed_by chain")
-            | {"candidates": [pick(candidate, "path root version reason") for candidate in item.candidates]}
-            | pick(item, "providers")
-            for item in report.missing
-        ],
-        "provided": [pick(item, "name how distributions specifier path because needed_by") for item in report.provided],
-        "first_failure": _prediction(report.first_failure),
-        "findings": [_finding(finding, known=context.known(report, finding)) for finding in report.findings],
-    }
-    if report.archs is not None:
-        value["archs"] = [*report.archs]
-    if report.targets:
-        value["targets"] = [
-            pick(target, "name title build date verdict absent perhaps_absent unknown")
-            | {"first_failure": _prediction(target.first_failure)}
-            for target in report.targets
-        ]
-    if report.cuda is not None:
-        value["cuda"] = pick(report.cuda, "release driver text")
-    return value
-
-
-def _image(image: ScannedImage) -> JsonObject:
-    """Return one PE image; facts that were not asked for are left out."""
-    facts = image.facts
-    if isinstance(facts, Malformed):
-        value: JsonObject = {"path": image.path, "machine": "unknown", "size": facts.size}
-        return value | {"imports": [], "delay_imports": [], "malformed": facts.reason}
-    value = {
-        "path": image.path,
-        "machine": facts.machine.value,
-        "size": facts.size,
-        "imports": [item.dll for item in facts.imports],
-        "delay_imports": [item.dll for item in facts.delay_imports],
-    }
-    if image.version is not None:
-        value["version"] = str(image.version)
-    if image.archs is not None:
-        value["archs"] = [*image.archs]
-    if image.gpu is not None:
-        value["gpu"] = pick(image.gpu, "card arch fit")
-    if image.numpy is not None:
-        value["numpy"] = pick(image.numpy, "headers oldest")
-    if image.signature is not None:
-        value["signer"] = image.signature.trusted_signer
-        value["signature"] = _signature(image.signature)
-    return value
-
-
-def _signature(signature: Signature) -> JsonObject:
-    """Return what is known about a signature; what is empty is left out, except for the status."""
-    found = pick(signature, "status signer issuer timestamp reason")
-    return {key: text for key, text in found.items() if text or key == "status"}
-
-
-def _prediction(prediction: Prediction | None) -> Json:
-    return pick(prediction, "path code message chain") if prediction else None
-
-
-def _finding(finding: Finding, *, known: bool) -> JsonObject:
-    """Return one finding; evidence is ordered by its keys, ``known`` is there when the baseline has it."""
-    value = pick(finding, "code name severity subject message hint")
-    value["evidence"] = {key: finding.evidence[key] for key in sorted(finding.evidence)}
-    value["repairable"] = finding.repairable.value
-    return value | {"known": True} if known else value
-
-
-def signed_value(result: Signed) -> JsonObject:
-    """Return what ``wheelfix sign`` has done with one wheel."""
-    files: list[Json] = [
-        pick(file, "path action") | ({"signature": _signature(file.signature)} if file.signature is not None else {})
-        for file in result.files
-    ]
-    return pick(result, "path outcome output") | {"files": files, "notes": [*result.notes]}
-
-
-def render_rules(rules: Iterable[Rule]) -> str:
-    """Return the list of findings as ``wheelfix.rules/1``."""
-    listed: list[Json] = [pick(rule, "code name severity repairable summary") for rule in rules]
-    return dump({"schema": RULES_SCHEMA, "tool": tool(), "rules": listed})
+    return written(report, "scan-1", "wheel")

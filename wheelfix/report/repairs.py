@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.model import TRUSTED
 from wheelfix.report.blocks import (
@@ -23,7 +23,7 @@ from wheelfix.report.blocks import (
     recorded,
 )
 from wheelfix.report.canvas import TextStyle, render_text
-from wheelfix.report.json_ import pick, tool
+from wheelfix.report.json_ import render
 from wheelfix.report.words import TRUST, count, human_size, sentence, way_words
 from wheelfix.rules.wording import last_part
 
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from wheelfix.exam.examination import FailedInput
-    from wheelfix.model import Json, JsonObject
     from wheelfix.plan.model import Addition, Plan, Repaired
     from wheelfix.repairs.sign import Signed
     from wheelfix.roots.gather import Remark
     from wheelfix.roots.index import RootIndex
+    from wheelfix.roots.root import RootFile
 
 OUTCOMES = {"repaired": "ok", "unchanged": "ok", "signed": "ok", "planned": "warning"}
 
@@ -192,7 +192,8 @@ def render_signed(result: Signed, look: TextStyle, *, quiet: bool) -> str:
 # --------------------------------------------------------------------------------------------------------------- roots
 
 
-ROOTS_SCHEMA = "wheelfix.roots/1"
+Match: TypeAlias = "tuple[RootFile, str]"
+"""A DLL that was asked for, and its version."""
 
 
 def _dlls_in(index: RootIndex) -> Counter[tuple[Path, str]]:
@@ -200,30 +201,20 @@ def _dlls_in(index: RootIndex) -> Counter[tuple[Path, str]]:
     return Counter((file.root.path, file.folder.path) for file in index.listed())
 
 
-def roots_value(index: RootIndex, remarks: Sequence[Remark]) -> JsonObject:
-    """Return the ``wheelfix.roots/1`` document."""
+def roots_json(index: RootIndex, remarks: Sequence[Remark], matches: Sequence[Match] | None) -> str:
+    """Return the ``wheelfix.roots/1`` document; ``matches`` are the DLLs that were asked for, if any were."""
     dlls = _dlls_in(index)
-    roots: list[Json] = []
-    for root in index.roots:
-        folders: list[Json] = [
-            pick(one, "path version cuda package redistributable") | {"dlls": dlls[root.path, one.path]}
-            for one in root.folders
-        ]
-        known = pick(root, "kind version path learned explicit last_resort")
-        roots.append(known | {"folders": folders} | pick(root, "warnings notes"))
-    return {
-        "schema": ROOTS_SCHEMA,
-        "tool": tool(),
-        "roots": roots,
-        "remarks": [pick(remark, "kind path learned reason") for remark in remarks],
-        "skipped": [pick(one, "path reason") for one in index.skipped],
-    }
+    roots = [
+        {"root": root, "folders": [{"folder": one, "dlls": dlls[root.path, one.path]} for one in root.folders]}
+        for root in index.roots
+    ]
+    return render("roots-1", roots=roots, remarks=remarks, index=index, matches=matches)
 
 
 def render_roots(
     index: RootIndex,
     remarks: Sequence[Remark],
-    asked: Mapping[str, Sequence[tuple[str, str, str]]],
+    asked: Mapping[str, Sequence[Match]],
     look: TextStyle,
     *,
     verbose: bool,
@@ -231,7 +222,7 @@ def render_roots(
 ) -> str:
     """Return the list; ``quiet`` leaves one line per root, ``verbose`` adds what was left out.
 
-    ``asked`` has the DLLs that were asked for, with where they are: path, version, whose it is.
+    ``asked`` has the DLLs that were asked for.
     """
     dlls, records = _dlls_in(index), []
     for root in index.roots:
@@ -252,8 +243,8 @@ def render_roots(
     blocks += counted("Left out", [f"{item.path}: {item.reason}" for item in index.skipped if verbose])
     for names, files in asked.items():
         found = [
-            Record(((path, "good"), f"  {version}".rstrip()), (("", (origin, "dim")),))
-            for path, version, origin in files
+            Record(((file.location, "good"), f"  {version}".rstrip()), (("", (file.origin, "dim")),))
+            for file, version in files
         ]
         blocks.append(chapter(f"{names}: {count(len(found), 'file')}", Records(found)))
     return render_text(blocks, look, verbose=verbose)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import wheelfix
 from wheelfix.model import Finding, Json, JsonObject, ScanReport, Severity, canonical
 from wheelfix.report.canvas import TextStyle
-from wheelfix.report.json_ import dump, pick, summary_value
+from wheelfix.report.json_ import dump, summary_value
 from wheelfix.report.pages import render_page
 from wheelfix.report.words import label, sentence
 from wheelfix.rules.registry import Rule, all_rules, page
@@ -53,9 +53,9 @@ def render_scan(document: Document) -> str:
         "results": results,
         "properties": {
             "predictions": [
-                {"wheel": label(report), **pick(report.first_failure, "message chain")}
+                {"wheel": label(report), "message": failure.message, "chain": [*failure.chain]}
                 for report in reports
-                if report.first_failure is not None
+                if (failure := report.first_failure) is not None
             ],
             "summary": summary_value(document),
         },

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from wheelfix.report.blocks import Block, Code, Part, Span, Table, bullets, chapter, labelled, line, para
 from wheelfix.report.canvas import TextStyle, render_text
 from wheelfix.report.ci import add_case, add_error, junit_text
-from wheelfix.report.json_ import dump, pick, tool
+from wheelfix.report.json_ import render
 from wheelfix.report.safe import xml
 from wheelfix.report.words import count
 from wheelfix.rules.wording import last_part
@@ -18,51 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from wheelfix.exam.examination import FailedInput
-    from wheelfix.model import Json, JsonObject
-
-SCHEMA = "wheelfix.try/1"
 
 
 def render_json(trials: Sequence[Trial], failures: Sequence[FailedInput] = ()) -> str:
     """Return the ``wheelfix.try/1`` document."""
-    document: JsonObject = {"schema": SCHEMA, "tool": tool(), "wheels": [_trial(trial) for trial in trials]}
-    if failures:
-        document["failures"] = [
-            {
-                "path": failure.path,
-                "error": failure.error.what,
-                **pick(failure.error, "because hint"),
-                "exit_code": failure.error.exit_code.value,
-            }
-            for failure in failures
-        ]
-    return dump(document)
-
-
-def _trial(trial: Trial) -> Json:
-    modules: list[Json] = []
-    for one in trial.modules:
-        observed = one.observed
-        errors: list[Json] = [
-            {"class": error.error, **pick(error, "bases message code name frames")} for error in observed.errors
-        ]
-        seen: JsonObject = {
-            "outcome": observed.outcome,
-            "errors": errors,
-            "traceback": observed.traceback,
-            "loaded": [pick(file, "path where") for file in observed.loaded],
-            "missing": [{"dll": dll, "needed_by": by} for dll, by in observed.missing],
-            **pick(observed, "deviations exit_code output"),
-            "seconds": round(observed.seconds, 3),
-        }
-        expected = pick(one.expected, "answer error code message missing named because")
-        modules.append(pick(one, "module agreement why") | {"expected": expected, "observed": seen})
-    return {
-        **pick(trial, "path name version outcome interpreter installed"),
-        "verdict": trial.report.verdict.value,
-        "modules": modules,
-        "notes": [*trial.notes],
-    }
+    return render("try-1", wheels=trials, failures=failures)
 
 
 def render_junit(trials: Sequence[Trial], failures: Sequence[FailedInput] = ()) -> str:

@@ -118,6 +118,7 @@ class Observed:
     output: str = ""
     """What the process wrote, for a process that gave no answer."""
     seconds: float = 0.0
+    """To a thousandth."""
 
     @property
     def works(self) -> bool:

@@ -498,8 +498,8 @@ def observe(module: str, target: Interpreter, timeout: float) -> Observed:
     except EnvironmentFailure as error:
         if "took more than" not in error.because:
             raise
-        return Observed("timeout", seconds=time.monotonic() - started)
-    seconds = time.monotonic() - started
+        return Observed("timeout", seconds=round(time.monotonic() - started, 3))
+    seconds = round(time.monotonic() - started, 3)
     try:
         return observed_from(_parse(result), done, target, seconds)
     except (OSError, ValueError, SyntaxError, MemoryError, RecursionError, TypeError, LookupError, AttributeError):

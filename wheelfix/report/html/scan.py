@@ -135,7 +135,7 @@ def _answer(document: Document) -> str:
     verdicts = (Verdict.BROKEN, Verdict.UNSURE, Verdict.RISKY)
     bad = {verdict.value: document.verdicts[verdict] for verdict in verdicts} | by_words(document.alone)
     parts = [(number, words) for words, number in bad.items() if number]
-    total = document.inputs - len(document.context.skipped)
+    total = document.inputs - document.skipped
     noun = count(total, _noun(document.reports))
     if not parts:
         return f"All {noun} are ok" if total > 1 else f"{noun} is ok"
@@ -152,7 +152,7 @@ def _bar(document: Document) -> Html:
     """Return how the inputs divide, as a bar and in words; with scripts the words are buttons that filter."""
     numbers = {verdict.value: number for verdict, number in document.verdicts.items()}
     failed = by_words(document.alone)
-    numbers |= {"failed": sum(failed.values()), "skipped": len(document.context.skipped)}
+    numbers |= {"failed": sum(failed.values()), "skipped": document.skipped}
     order = [kind for kind in RANKS if numbers[kind]]
     segments = [el("span", class_=f"segment {kind}", style=f"flex-grow:{numbers[kind]}") for kind in order]
     keys = [
