@@ -69,12 +69,6 @@ def path_list(text: str) -> list[Path]:
     return [Path(word) for word in text.split(os.pathsep) if word]
 
 
-def as_given(args: argparse.Namespace, names: str) -> dict[str, Any]:
-    """Return what was given for options, by name, as the values of ``base.options`` take it: lists as tuples."""
-    found = {name: getattr(args, name) for name in names.split()}
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
-
-
 HELP = functools.partial(argparse.RawDescriptionHelpFormatter, width=80, max_help_position=26)
 """Keeps examples as they are written; the same width on every terminal, so that documentation can quote it."""
 FIRST = (

@@ -7,13 +7,13 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from wheelfix.archive.names import other_system
 from wheelfix.base.inputfiles import check_text_target, will_read
-from wheelfix.base.options import Limits, RemoteOptions, RootOptions, shell_line
+from wheelfix.base.options import Limits, RemoteOptions, RootOptions, ScanOptions, shell_line
 from wheelfix.base.values import frozen, replace
-from wheelfix.cli.commands import as_given, say
+from wheelfix.cli.commands import say
 from wheelfix.errors import (
     EnvironmentFailure,
     InputError,
@@ -23,10 +23,12 @@ from wheelfix.errors import (
 )
 from wheelfix.exam.examination import FailedInput
 from wheelfix.knowledge.targets import chosen_targets
+from wheelfix.loader.profile import assumptions
 from wheelfix.remote.addresses import is_remote, is_url
 from wheelfix.remote.client import Client
 from wheelfix.report.canvas import TextStyle, look_of
 from wheelfix.report.words import human_size
+from wheelfix.roots.host import card_arch
 from wheelfix.streams.output import AtomicFile
 
 if TYPE_CHECKING:
@@ -45,25 +47,45 @@ def style_of(args: argparse.Namespace) -> TextStyle:
     return TextStyle(unicode=True) if to_file else look_of(sys.stdout, getattr(args, "color", "auto"))
 
 
-def target_words(args: argparse.Namespace) -> tuple[str, ...]:
-    """Return the kinds of Windows that were asked about, checked: a mistake is reported once, not for every wheel."""
-    chosen_targets(args.target)
-    return tuple(args.target)
+_Options = TypeVar("_Options")
 
 
-def refuse_contradiction(assume: Iterable[str], no_assume: Iterable[str]) -> None:
-    """Refuse what is both assumed and not; the words themselves are checked where the profile is made."""
-    both = sorted({word.partition("=")[0] for word in assume} & {word.partition("=")[0] for word in no_assume})
-    if both:
+def options_of(kind: type[_Options], args: argparse.Namespace, prefix: str = "", **known: Any) -> _Options:
+    """Return options of a kind: each is what was given for the argument of its name, or for ``root`` as one of ``roots``.
+
+    What was not given has its default, ``--no-cache`` sets ``cache`` to False, and ``known`` counts before all that.
+    """
+    found, given = dict[str, Any](), vars(args)
+    for name in kind.__annotations__:
+        for option in (name, name.removesuffix("s")):
+            value = given.get(prefix + option)
+            if value is not None and value != []:
+                found[name] = tuple(value) if isinstance(value, list) else value
+        if given.get(f"{prefix}no_{name}") is True:
+            found[name] = False
+    return kind(**{**found, **known})
+
+
+def scan_options(args: argparse.Namespace, **known: Any) -> ScanOptions:
+    """Return how to look at wheels, as the command line says; a mistake is reported once, not for every wheel."""
+    there, absent = ({word.partition("=")[0] for word in words} for words in (args.assume, args.no_assume))
+    if both := sorted(there & absent):
         raise UsageError(f"{both[0]} is both assumed and not assumed", hint="drop one of --assume and --no-assume")
+    assumptions(tuple(args.assume), tuple(args.no_assume))
+    chosen_targets(getattr(args, "target", ()))
+    if getattr(args, "gpu", None) is not None:
+        card_arch(args.gpu)
+    python, remote = environment_of(getattr(args, "python", None)), remote_options(args)
+    parts = options_of(ScanOptions, args, python=python, roots=root_options(args), limits=limits(args), remote=remote)
+    return replace(parts, **known)
 
 
 def limits(args: argparse.Namespace) -> Limits:
     """Return how much an archive may ask of us, as the command line says."""
-    usual, given = Limits(), dict(args.limit)
+    usual, given = Limits(), dict(getattr(args, "limit", ()))
 
     def chosen(name: str) -> int | None:
-        number: int | None = given.get(name) or getattr(args, f"max_{name}")
+        number: int | None = given.get(name) or getattr(args, f"max_{name}", None)
         return number
 
     members = chosen("members") or usual.max_members
@@ -80,16 +102,11 @@ def limits(args: argparse.Namespace) -> Limits:
 
 def root_options(args: argparse.Namespace) -> RootOptions:
     """Return where DLLs may come from, as the command line says."""
-    if args.trusted_roots is not None:
+    if getattr(args, "trusted_roots", None) is not None:
         from wheelfix.pe.authenticode.verify import check_trusted_roots  # cryptography is behind it
 
         check_trusted_roots(args.trusted_roots)
-    return RootOptions(
-        **as_given(args, "cuda cudnn oneapi conda search_path trusted_roots"),
-        roots=tuple(args.root),
-        discover=not args.no_discover,
-        limits=limits(args) if hasattr(args, "limit") else Limits(),
-    )
+    return options_of(RootOptions, args, limits=limits(args))
 
 
 def environment_of(python: Path | None) -> Path | None:
@@ -309,14 +326,7 @@ def _identity(path: WheelPath) -> str:
 
 def remote_options(args: argparse.Namespace) -> RemoteOptions:
     """Return how to reach wheels on servers, as the command line says."""
-    options = RemoteOptions(
-        **as_given(args, "index_url offline platform python_version cache_dir"),
-        extra_index_urls=tuple(args.extra_index_url),
-        fetch=getattr(args, "fetch", False),
-        trusted=tuple(getattr(args, "trust_distribution", ())),
-        deps=getattr(args, "deps", False),
-        cache=not args.no_cache,
-    )
+    options = options_of(RemoteOptions, args, trusted=tuple(getattr(args, "trust_distribution", ())))
     _ = options.target  # a slip is said once, before anything is asked
     return options
 

@@ -9,12 +9,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from wheelfix.base.inputfiles import will_read
-from wheelfix.base.options import ScanOptions, all_cores
-from wheelfix.cli.commands import as_given
 from wheelfix.cli.common import (
-    refuse_contradiction,
-    remote_options,
     root_options,
+    scan_options,
     style_of,
     write_result,
 )
@@ -25,7 +22,6 @@ from wheelfix.diagnosis.model import DiagnoseRequest, Diagnosis
 from wheelfix.diagnosis.symptoms.recordings import how_to_record
 from wheelfix.errors import Exit, InputError, UsageError
 from wheelfix.loader.places import open_environment
-from wheelfix.loader.profile import assumptions
 from wheelfix.report.diagnosis import render_diagnosis, render_json
 from wheelfix.report.safe import legible, without_commands
 from wheelfix.roots.gather import gather_roots
@@ -53,20 +49,12 @@ def execute(args: argparse.Namespace) -> int:
 @contextmanager
 def _question(args: argparse.Namespace) -> Iterator[DiagnoseRequest]:
     """What the command line asks, with its file open."""
-    refuse_contradiction(args.assume, args.no_assume)
-    assumptions(tuple(args.assume), tuple(args.no_assume))
-    options = ScanOptions(
-        **as_given(args, "assume no_assume python"),
-        jobs=args.jobs or all_cores(),
-        roots=root_options(args),
-        remote=remote_options(args),
-    )
     common = {
         "environment": args.env,
         "wheels": tuple(args.wheel),
         "package": args.package,
         "active": active_environment(os.environ),
-        "options": options,
+        "options": scan_options(args, packages=()),
     }
     if args.file is None:
         yield DiagnoseRequest(text=args.text, text_source="--text", **common)

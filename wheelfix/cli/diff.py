@@ -6,13 +6,13 @@ import sys
 from typing import TYPE_CHECKING
 
 from wheelfix.base.inputfiles import UnfitFile, read_file
-from wheelfix.base.options import RootOptions, ScanOptions, all_cores
+from wheelfix.base.options import RootOptions
 from wheelfix.base.parsing import MAX_JSON
-from wheelfix.cli.commands import as_given
 from wheelfix.cli.common import (
     expand_inputs,
     open_client,
     say_bytes,
+    scan_options,
 )
 from wheelfix.cli.output import Results, made_by, write_reports
 from wheelfix.errors import InputError
@@ -68,12 +68,7 @@ def _builds(word: str, args: argparse.Namespace, client: Client, results: Result
         raise inputs.failures[0].error
     saved = [path for path in inputs.files if path.suffix.lower() == ".json"]
     builds = [build for path in saved for build in read_document(_text(path), str(path))]
-    options = ScanOptions(
-        **as_given(args, "assume no_assume python"),
-        jobs=args.jobs or all_cores(),
-        versions=not args.no_versions,
-        roots=RootOptions(discover=False),
-    )
+    options = scan_options(args, versions=not args.no_versions, roots=RootOptions(discover=False))
     found = scan_all([path for path in inputs.paths if path not in saved], options)
     builds += map(Build.from_report, results.take(found))
     say_bytes(inputs.paths, args)

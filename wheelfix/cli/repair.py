@@ -5,20 +5,15 @@ from __future__ import annotations
 from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING
 
-from wheelfix.base.options import Renaming, RepairOptions, ScanOptions, all_cores
+from wheelfix.base.options import Renaming, RepairOptions
 from wheelfix.base.values import replace
-from wheelfix.cli.commands import as_given
 from wheelfix.cli.common import (
     check_folder,
     check_output,
-    environment_of,
     expand_inputs,
     given_paths,
-    limits,
-    refuse_contradiction,
-    remote_options,
-    root_options,
-    target_words,
+    options_of,
+    scan_options,
     write_result,
 )
 from wheelfix.cli.output import Results, made_by
@@ -32,7 +27,6 @@ from wheelfix.report.canvas import TextStyle
 from wheelfix.report.json_ import dump, tool
 from wheelfix.report.repairs import render_balance, render_plan
 from wheelfix.report.safe import legible
-from wheelfix.roots.host import card_arch
 from wheelfix.streams.codec import Compressor
 
 if TYPE_CHECKING:
@@ -45,46 +39,25 @@ if TYPE_CHECKING:
 
 def repair_options(args: argparse.Namespace) -> RepairOptions:
     """Return what the command line asks for, checked."""
-    refuse_contradiction(args.assume, args.no_assume)
     _refuse(args)
-    args.python = environment_of(args.python)
     check_folder(args.env, "--env")
     if args.wheel_dir is not None and args.wheel_dir.exists() and not args.wheel_dir.is_dir():
         raise UsageError(f"--wheel-dir {args.wheel_dir}", because="it is a file", hint="name a folder")
     Compressor.choose(args.compressor, args.compression)
-    if args.gpu is not None:
-        card_arch(args.gpu)
-    scan = ScanOptions(
-        **as_given(args, "assume no_assume python gpu"),
-        targets=target_words(args),
-        jobs=args.jobs or all_cores(),
-        roots=root_options(args),
-        limits=limits(args),
-        remote=remote_options(args),
-    )
-    return RepairOptions(
-        **as_given(
-            args,
-            "include exclude drop drop_test_artifacts clean companions via with_vcredist dest layout allow_missing "
-            "accept_missing build_tag compression recompress trust_record sbom require_signed",
-        ),
+    return options_of(
+        RepairOptions,
+        args,
         wheel_dir=None if args.in_place else args.wheel_dir or Path("wheelhouse"),
         renaming=_renaming(args),
         compressor=None if args.compressor == "auto" else args.compressor,
         seal=args.lock is not None,
-        scan=scan,
+        scan=scan_options(args, packages=(), select=(), ignore=(), allow_missing=()),
     )
 
 
 def _renaming(args: argparse.Namespace) -> Renaming:
     """Return what delvewheel is asked for; UsageError if that makes no sense."""
-    renaming = Renaming(
-        namespace_pkgs=tuple(args.namespace_pkg),
-        no_mangle=tuple(args.no_mangle),
-        no_mangle_all=args.no_mangle_all,
-        custom_patch=args.custom_patch,
-        lib_sdir=args.lib_sdir,
-    )
+    renaming = options_of(Renaming, args)
     if renaming.faults:
         raise UsageError(renaming.faults[0])
     others = (("--layout beside", args.layout == "beside"), ("--dest", args.dest), ("--env", args.env))

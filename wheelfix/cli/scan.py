@@ -5,64 +5,33 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.base.options import ScanOptions, all_cores
-from wheelfix.cli.commands import as_given
-from wheelfix.cli.common import (
-    Inputs,
-    environment_of,
-    expand_inputs,
-    given_paths,
-    limits,
-    open_client,
-    refuse_contradiction,
-    remote_options,
-    root_options,
-    say_bytes,
-    target_words,
-)
+from wheelfix.cli.common import Inputs, expand_inputs, given_paths, open_client, say_bytes, scan_options
 from wheelfix.cli.output import Output
 from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import UsageError
 from wheelfix.exam.scan import scan_inputs
-from wheelfix.loader.profile import assumptions
 from wheelfix.report.document import (
     slim,
 )
-from wheelfix.roots.host import card_arch
 from wheelfix.rules.registry import check_patterns
 
 if TYPE_CHECKING:
     import argparse
 
+    from wheelfix.base.options import ScanOptions
     from wheelfix.remote.client import Client
 
 
-def scan_options(args: argparse.Namespace) -> ScanOptions:
+def _options(args: argparse.Namespace) -> ScanOptions:
     """Return what the command line asks for, checked."""
-    refuse_contradiction(args.assume, args.no_assume)
-    args.python = environment_of(args.python)
-    assumptions(tuple(args.assume), tuple(args.no_assume))  # a mistake is reported once, not for every wheel
-    if args.gpu is not None:
-        card_arch(args.gpu)
-    return ScanOptions(
-        **as_given(
-            args,
-            "assume no_assume python together beside lockfile lock_extras import_order allow_missing verify gpu "
-            "signatures",
-        ),
-        targets=target_words(args),
-        packages=tuple(args.package),
-        lock_groups=tuple(args.lock_groups) or None,
+    return scan_options(
+        args,
         select=check_patterns(args.select, "--select"),
         ignore=check_patterns(args.ignore, "--ignore"),
-        jobs=args.jobs or all_cores(),
         driver=_driver(args.driver),
         archs=args.archs or args.verbose,
         versions=args.verbose,
         signers=args.verbose,
-        roots=root_options(args),
-        limits=limits(args),
-        remote=remote_options(args),
     )
 
 
@@ -92,9 +61,9 @@ def execute(args: argparse.Namespace) -> int:
 def _scan_inputs(args: argparse.Namespace, output: Output, client: Client) -> int:
     if args.paths:
         inputs = expand_inputs(args.paths, windows_only=True, client=client)
-        groups = [(scan_options(own), own.fail_on, paths) for own, paths in group_inputs(args, inputs.paths)]
+        groups = [(_options(own), own.fail_on, paths) for own, paths in group_inputs(args, inputs.paths)]
     else:  # everything in the lock file
-        inputs, groups = Inputs((), (), ()), [(scan_options(args), args.fail_on, [])]
+        inputs, groups = Inputs((), (), ()), [(_options(args), args.fail_on, [])]
     output.repeat(groups[0][0])
     output.fail_inputs(inputs)
     with output.progress(inputs.paths, "scanning") as progress:

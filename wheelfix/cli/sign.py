@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.base.options import SignOptions
-from wheelfix.cli.commands import as_given, say
+from wheelfix.cli.commands import say
 from wheelfix.cli.common import (
     expand_inputs,
     limits,
+    options_of,
 )
 from wheelfix.cli.output import Results
 from wheelfix.errors import UsageError, WheelfixError, failure_of
@@ -30,8 +31,9 @@ def sign_options(args: argparse.Namespace) -> SignOptions:
         check_trusted_roots(args.trusted_roots)
     if args.in_place and args.output_dir is not None:
         raise UsageError("--in-place and --wheel-dir contradict each other", because="one says where the wheel goes")
-    return SignOptions(
-        **as_given(args, "resign require_trusted trusted_roots timeout"),
+    return options_of(
+        SignOptions,
+        args,
         command=vars(args)["with"],
         output_dir=None if args.in_place else args.output_dir or Path("signed"),
         include=tuple(args.sign_include),

@@ -8,16 +8,15 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from wheelfix.base.options import ScanOptions, all_cores
+from wheelfix.base.options import all_cores
 from wheelfix.base.values import replace
 from wheelfix.cli.commands import say
 from wheelfix.cli.common import (
-    refuse_contradiction,
     remote_options,
+    scan_options,
     write_result,
 )
 from wheelfix.errors import Exit, InputError, UsageError
-from wheelfix.loader.profile import assumptions
 from wheelfix.report.blocks import Table, line
 from wheelfix.report.canvas import TextStyle, cells, render_text
 from wheelfix.report.safe import csv_cell, legible, without_commands
@@ -39,6 +38,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
+    from wheelfix.base.options import ScanOptions
+
 
 WIDEST = 60
 """Columns of a cell; the other formats have all of it."""
@@ -52,7 +53,6 @@ def execute(args: argparse.Namespace) -> int:
         raise UsageError("wheelfix survey needs a SOURCE", hint="name a folder, a URL, -, or --names FILE")
     if args.engine is not None and (args.engine == "dask") != bool(args.scheduler):
         raise UsageError("--engine dask and --scheduler belong together", hint="--scheduler tcp://host:8786")
-    refuse_contradiction(args.assume, args.no_assume)
     options = _options(args)
     folder = SurveyFolder(args.survey_folder)
     folder.open({"assume": sorted(args.assume), "no_assume": sorted(args.no_assume)})
@@ -70,11 +70,8 @@ def _say(text: str) -> None:
 
 
 def _options(args: argparse.Namespace) -> ScanOptions:
-    assumptions(tuple(args.assume), tuple(args.no_assume))  # a misspelling is reported once, not for every wheel
-    remote = remote_options(args)
-    if args.cache_dir is None:  # every wheel is read once
-        remote = replace(remote, cache=False)
-    return replace(OPTIONS, assume=tuple(args.assume), no_assume=tuple(args.no_assume), remote=remote)
+    options = scan_options(args, versions=True, roots=OPTIONS.roots)
+    return options if args.cache_dir is not None else replace(options, remote=replace(options.remote, cache=False))
 
 
 def _engine(args: argparse.Namespace, options: ScanOptions) -> Engine:

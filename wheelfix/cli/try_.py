@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.cli.commands import say
-from wheelfix.cli.common import expand_inputs
+from wheelfix.cli.common import expand_inputs, options_of
 from wheelfix.cli.output import Output, Results
 from wheelfix.errors import ImportFails, ImportUntold, PredictionDiffers, UsageError, WheelfixError
 from wheelfix.exam.examination import FailedInput
@@ -40,17 +40,14 @@ def trial_options(args: argparse.Namespace) -> TrialOptions:
         python = next(
             (exe for exe in (python / "python.exe", python / "Scripts" / "python.exe") if exe.exists()), python
         )
-    return TrialOptions(
+    return options_of(
+        TrialOptions,
+        args,
+        "trial_",
         beside=tuple(args.trial_with),
-        find_links=tuple(args.trial_find_links),
-        index_url=args.trial_index_url,
         requirements=not args.trial_no_deps,
-        modules=tuple(args.trial_module),
         python_home=home,
-        wine=args.trial_wine,
         python=python,
-        timeout=float(args.trial_timeout),
-        allow_root=args.trial_allow_root,
         note=silent if args.quiet else lambda line: say(f"wheelfix: {line}"),
     )
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.base.options import ScanOptions, all_cores
+from wheelfix.base.options import ScanOptions
 from wheelfix.cli.common import (
     expand_inputs,
     limits,
+    options_of,
 )
 from wheelfix.cli.output import Output
 from wheelfix.exam.verify import verify_all
@@ -20,11 +21,12 @@ if TYPE_CHECKING:
 def execute(args: argparse.Namespace) -> int:
     """Verify every wheel and return the worst exit code."""
     output = Output(args)
-    options = ScanOptions(
+    options = options_of(
+        ScanOptions,
+        args,
         select=check_patterns(args.select, "--select"),
         ignore=check_patterns(args.ignore, "--ignore"),
         verify=True,
-        jobs=args.jobs or all_cores(),
         limits=limits(args),
     )
     inputs = expand_inputs(args.paths, folders=False)
