@@ -51,7 +51,7 @@ _Options = TypeVar("_Options")
 
 
 def options_of(kind: type[_Options], args: argparse.Namespace, prefix: str = "", **known: Any) -> _Options:
-    """Return options of a kind: each is what was given for the argument of its name, or for ``root`` as one of ``roots``.
+    """Return options of a kind: each is what was given for the argument of its name (``roots``, or ``root``).
 
     What was not given has its default, ``--no-cache`` sets ``cache`` to False, and ``known`` counts before all that.
     """

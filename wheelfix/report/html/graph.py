@@ -47,8 +47,8 @@ PER_ROW = 8
 API_SET = re.compile(r"(api|ext)-ms-", re.IGNORECASE)
 
 
-Numbers: TypeAlias = "list[list[int]]"
-"""Nodes by layer, or next to each node."""
+Numbers: TypeAlias = "dict[int, list[int]]"
+"""The nodes next to each node."""
 
 
 @dataclass
@@ -95,6 +95,9 @@ class Graph:
 
     nodes: tuple[Node, ...]
     links: tuple[Link, ...]
+    above: Numbers
+    """Who needs a node."""
+    below: Numbers
     width: int
     height: int
 
@@ -168,16 +171,11 @@ def _target(edge: Edge, nodes: list[Node], numbers: dict[str, int]) -> int | Non
 
 def _placed(nodes: list[Node], links: list[Link], per_row: int) -> Graph:
     """Give every node its place, importers above what they import."""
-    below: Numbers = [[] for _ in nodes]
-    above: Numbers = [[] for _ in nodes]
-    for link in links:
-        if link.source != link.target:
-            below[link.source].append(link.target)
-            above[link.target].append(link.source)
-    single = [number for number in range(len(nodes)) if not below[number] and not above[number]]
-    layers = _layers(below, above)
+    below = grouped((link.source, link.target) for link in links)
+    above = grouped((link.target, link.source) for link in links)
+    layers = _layers(below)
     _order(layers, above, below, nodes)
-    single.sort(key=lambda number: nodes[number].name.lower())
+    single = sorted({*range(len(nodes))}.difference(above, below), key=lambda number: nodes[number].name.lower())
     rows = [layer[start : start + per_row] for layer in (*layers, single) for start in range(0, len(layer), per_row)]
     widest = max((len(row) for row in rows), default=1)
     width = GAP_X + widest * (NODE_WIDTH + GAP_X)
@@ -187,45 +185,34 @@ def _placed(nodes: list[Node], links: list[Link], per_row: int) -> Graph:
             nodes[number].x = start + column * (NODE_WIDTH + GAP_X)
             nodes[number].y = GAP_X + depth * (NODE_HEIGHT + GAP_Y)
     height = GAP_X * 2 + max(1, len(rows)) * (NODE_HEIGHT + GAP_Y) - GAP_Y
-    return Graph(tuple(nodes), tuple(links), width, height)
+    return Graph(tuple(nodes), tuple(links), above, below, width, height)
 
 
-def _layers(below: Numbers, above: Numbers) -> Numbers:
-    """Return the nodes with links by their longest way from a node that nothing needs; a circle counts as one step.
+def _layers(below: Numbers) -> list[list[int]]:
+    """Return the nodes with links by their longest way from a node that nothing needs; what closes a circle is ignored.
 
-    Kosaraju's algorithm: in the reverse order of finishing, circles come before what they need.
+    In the reverse order of finishing, every node comes before what it needs.
     """
-    finished: list[int] = []
+    finished: dict[int, int] = {}
     seen: set[int] = set()
-    pending = [(number, False) for number in range(len(below))]
+    pending = [(number, False) for number in below]
     while pending:
         number, done = pending.pop()
         if done:
-            finished.append(number)
+            finished[number] = len(finished)
         elif number not in seen:
             seen.add(number)
-            pending += [(number, True), *((target, False) for target in below[number])]
-    circle: dict[int, int] = {}
-    depth: dict[int, int] = {}
-    for root in reversed(finished):
-        members, waiting = [], [root]
-        while waiting:
-            number = waiting.pop()
-            if number not in circle:
-                circle[number] = root
-                members.append(number)
-                waiting += above[number]
-        importers = (circle[number] for member in members for number in above[member])
-        if members:
-            depth[root] = max((depth[other] + 1 for other in importers if other != root), default=0)
-    layers: Numbers = [[] for _ in range(max(depth.values(), default=0) + 1)]
-    for number in range(len(below)):
-        if below[number] or above[number]:
-            layers[depth[circle[number]]].append(number)
-    return [layer for layer in layers if layer]
+            pending += [(number, True), *((target, False) for target in below.get(number, ()))]
+    depth = dict.fromkeys(finished, 0)
+    for number in reversed(finished):
+        for target in below.get(number, ()):
+            if finished[target] < finished[number]:
+                depth[target] = max(depth[target], depth[number] + 1)
+    layers = grouped((depth[number], number) for number in sorted(finished))
+    return [layer for _, layer in sorted(layers.items())]
 
 
-def _order(layers: Numbers, above: Numbers, below: Numbers, nodes: list[Node]) -> None:
+def _order(layers: list[list[int]], above: Numbers, below: Numbers, nodes: list[Node]) -> None:
     """Sort each layer so that lines cross little: by where a node's neighbours stand, a few times down and up."""
     rank: dict[int, float] = {}
     for layer in layers:
@@ -233,7 +220,7 @@ def _order(layers: Numbers, above: Numbers, below: Numbers, nodes: list[Node]) -
         rank |= {number: position / max(1, len(layer) - 1) for position, number in enumerate(layer)}
 
     def middle(number: int, neighbours: Numbers) -> tuple[float, str]:
-        near = neighbours[number]
+        near = neighbours.get(number)
         return sum(rank[other] for other in near) / len(near) if near else rank[number], nodes[number].name.lower()
 
     for turn in range(6):
@@ -261,21 +248,19 @@ def missing_part(graph: Graph, chain: Sequence[str] = ()) -> Graph | None:
     causes = _causes(graph)
     if not causes:
         return None
-    above = grouped((link.target, link.source) for link in graph.links)
     kept = set(_along(graph, chain))
     for cause in causes[:MISSING]:
-        kept |= {cause, *_way_up(cause, above, graph), *above.get(cause, [])[:IMPORTERS]}
+        kept |= {cause, *_way_up(cause, graph), *graph.above.get(cause, [])[:IMPORTERS]}
     return _partial(graph, kept)
 
 
 def _along(graph: Graph, chain: Sequence[str]) -> list[int]:
     """Return the nodes of a chain of names, each needed by the one before it."""
     named = grouped((node.name.lower(), number) for number, node in enumerate(graph.nodes))
-    linked = {(link.source, link.target) for link in graph.links}
     way: list[int] = []
     for name in chain:
         choices = named.get(name.lower(), [])
-        fitting = [number for number in choices if not way or (way[-1], number) in linked]
+        fitting = [number for number in choices if not way or number in graph.below.get(way[-1], ())]
         if not fitting:
             break
         way.append(fitting[0])
@@ -290,18 +275,18 @@ def _causes(graph: Graph) -> list[int]:
     return bad or [number for number, kind in kinds.items() if kind == "optional"]
 
 
-def _way_up(number: int, above: dict[int, list[int]], graph: Graph) -> list[int]:
+def _way_up(number: int, graph: Graph) -> list[int]:
     """Return the shortest way from a file that Python imports, or that nothing imports, down to a node."""
     came_from: dict[int, int] = {number: number}
     queue = deque([number])
     while queue:
         here = queue.popleft()
-        if here != number and (graph.nodes[here].kind == "module" or not above.get(here)):
+        if here != number and (graph.nodes[here].kind == "module" or here not in graph.above):
             way = [here]
             while way[-1] != number:
                 way.append(came_from[way[-1]])
             return way
-        for importer in above.get(here, []):
+        for importer in graph.above.get(here, ()):
             if importer not in came_from:
                 came_from[importer] = here
                 queue.append(importer)
@@ -508,8 +493,6 @@ def _drawing(name: str, graph: Graph, sources: Mapping[str, str]) -> Html:
 
 def files_part(graph: Graph, report: ScanReport, sources: Mapping[str, str]) -> Part:
     """Return the files of the wheel, largest first."""
-    needed_by = grouped((link.target, graph.nodes[link.source].name) for link in graph.links)
-    needs = grouped((link.source, graph.nodes[link.target].name) for link in graph.links)
     images = [(number, node) for number, node in enumerate(graph.nodes) if node.in_wheel]
     records = []
     for number, node in sorted(images, key=lambda item: (-item[1].size, item[1].path)):
@@ -518,8 +501,8 @@ def files_part(graph: Graph, report: ScanReport, sources: Mapping[str, str]) -> 
         known: dict[str, Value] = {
             "": "; ".join(facts),
             "size": human_size(node.size),
-            "needed by": needed_by.get(number, []),
-            "needs": needs.get(number, []),
+            "needed by": [graph.nodes[other].name for other in graph.above.get(number, ())],
+            "needs": [graph.nodes[other].name for other in graph.below.get(number, ())],
             "of Windows, Python, drivers": str(sum(map(len, node.outside.values())) + node.api_sets),
         }
         records.append(Record((inside(node.path),), tuple(item for item in known.items() if item[1])))

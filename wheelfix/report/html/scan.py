@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.resources
+from string import Template
 from typing import TYPE_CHECKING
 
 import wheelfix
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from wheelfix.plan.model import Repaired
 
 
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
-"""The page may run what is in it and fetch nothing: a wheel's name cannot phone home."""
 OPEN = 3
 """So many broken wheels are unfolded; of more, the overview says which to open first."""
 RANKS = {"broken": 0, "failed": 1, "unsure": 2, "risky": 3, "ok": 4, "skipped": 5}
@@ -72,29 +71,13 @@ def render_scan(document: Document) -> str:
 
 
 def frame(title: str, header: Html, *parts: Html | None) -> str:
-    """Return a whole page: what every page needs, its header and its parts."""
-    head = el(
-        "head",
-        el("meta", charset="utf-8"),
-        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        el("meta", http_equiv="Content-Security-Policy", content=POLICY),
-        el("meta", name="color-scheme", content="light dark"),
-        el("meta", name="generator", content=f"wheelfix {wheelfix.__version__}"),
-        el("title", title),
-        el("style", Html(_resource("style.css"))),
+    """Return a page, ``page.html``, which may run what is in it and fetch nothing: a wheel's name cannot phone home."""
+    page, style, script, graph = (
+        (importlib.resources.files("wheelfix.report.html") / name).read_text(encoding="utf-8")
+        for name in ("page.html", "style.css", "page.js", "graph.js")
     )
-    body = el(
-        "body",
-        el("a", "Skip to the report", class_="skip", href="#main"),
-        header,
-        el("main", *parts, id="main"),
-        el("script", Html(_resource("page.js") + _resource("graph.js"))),
-    )
-    return f'<!DOCTYPE html>\n<html lang="en">{head}{body}</html>\n'
-
-
-def _resource(name: str) -> str:
-    return (importlib.resources.files("wheelfix.report.html") / name).read_text(encoding="utf-8")
+    shown = {"title": join([title], "_"), "version": wheelfix.__version__, "style": style, "script": script + graph}
+    return Template(page).substitute(shown, header=header, parts=join(parts))
 
 
 def header(brand: str, answer: str, context: Context, bar: Html | None = None) -> Html:
