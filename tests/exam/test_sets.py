@@ -260,6 +260,14 @@ class TestWith:
         found = scanned([user(tmp_path)], beside=(beside.parent if folder else beside,))
         assert {name: report.verdict for name, report in found.items()} == {"user": Verdict.OK}
 
+    def test_a_wheel_for_a_later_python_is_not_taken(self, tmp_path):
+        """cp312-abi3 can be installed from Python 3.12 on; the set is one of 3.11."""
+        flux(tmp_path / "house")
+        later = flux(tmp_path / "later", version="2.2", exports=("h",))
+        later.rename(tmp_path / "house" / "flux-2.2-cp312-abi3-win_amd64.whl")
+        report = scanned([user(tmp_path)], beside=(tmp_path / "house",))["user"]
+        assert report.verdict == "ok"
+
     def test_of_two_versions_the_one_that_is_asked_for(self, tmp_path):
         flux(tmp_path / "house", version="1.0")
         flux(tmp_path / "house", version="3.0", exports=("h",))

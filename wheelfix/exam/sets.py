@@ -9,10 +9,13 @@ import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from packaging.specifiers import SpecifierSet
+
 from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.names import FileName
 from wheelfix.archive.reader import Archive
-from wheelfix.base.values import dataclass, field, frozen, replace
+from wheelfix.base.options import InstallTarget
+from wheelfix.base.values import dataclass, field, frozen, grouped, replace
 from wheelfix.errors import InputError, failure_of
 from wheelfix.exam.examination import Examination, FailedInput, Progress, wheels_in
 from wheelfix.exam.examine import machine_of_tags
@@ -21,9 +24,10 @@ from wheelfix.exam.wheel import WheelScan
 from wheelfix.loader.installations import Distribution
 from wheelfix.loader.places import Neighbours, open_environment, view_of_wheel
 from wheelfix.loader.profile import Profile, python_of_tags
-from wheelfix.loader.requirements import Requirements, newest_fitting, requirements_with_extras
+from wheelfix.loader.requirements import Requirements, requirements_with_extras
 from wheelfix.loader.view import FileView, Layer, ViewFile
 from wheelfix.model import PLATFORM_MACHINES, ImageFacts, ScanReport, canonical
+from wheelfix.remote.packageindex import IndexFile, Offers, fitting_wheels, offered_wheels
 from wheelfix.streams.pool import WorkerPool
 
 if TYPE_CHECKING:
@@ -349,41 +353,27 @@ def choose_wheels(
 
     Of several versions the newest that is asked for counts.
     """
-    wanted = {one.name: one for one in locked} if locked is not None else None
-    found: dict[str, dict[str, Path]] = {}
-    for path in wheels:
-        file = file_name(path)
-        name = canonical(file.name)
-        if not _fits(file.tags, profile):
-            continue
-        if wanted is None or (name in wanted and wanted[name].fits(file.version)):
-            versions = found.setdefault(name, {})
-            known = versions.get(file.version)
-            if known is None or _rank(file.tags, profile) > _rank(file_name(known).tags, profile):
-                versions[file.version] = path
-    chosen = []
-    specifiers = asked_for() if any(len(versions) > 1 for versions in found.values()) else {}
-    for name, versions in found.items():
-        newest = newest_fitting(versions, specifiers.get(name, "")) or newest_fitting(versions, "") or max(versions)
-        chosen.append(versions[newest])
-    return chosen
+    named = grouped((canonical(file_name(path).name), path) for path in wheels)
+    for one in locked or ():
+        named[one.name] = [path for path in named.get(one.name, ()) if one.fits(file_name(path).version)]
+    names = [name for name in named if locked is None or any(one.name == name for one in locked)]
+    offers = {name: offered_wheels(IndexFile(path.name, str(path)) for path in named[name]) for name in names}
+    specifiers = asked_for() if any(len(versions) > 1 for versions in offers.values()) else {}
+    found = (_newest(versions, specifiers.get(name, ""), profile) for name, versions in offers.items())
+    return [path for path in found if path is not None]
 
 
-def _fits(tags: tuple[str, ...], profile: Profile) -> bool:
-    """Whether a wheel can be installed on the target."""
-    if all(tag.endswith("-any") for tag in tags):
-        return True
-    if machine_of_tags(tags) is not profile.machine:
-        return False
-    python = python_of_tags(tags)
-    return python is None or profile.python is None or python == profile.python
+def _newest(versions: Offers, specifier: str, profile: Profile) -> Path | None:
+    """The newest wheel that fits the target and what is asked for, or else the target alone."""
+    target = InstallTarget(profile.machine.platform, profile.python)
+    for wanted in (specifier, ""):
+        with contextlib.suppress(InputError):  # more conditions than can be tried
+            for _, file in fitting_wheels(versions, SpecifierSet(wanted), target):
+                return Path(file.url)
+    return None
 
 
-def _rank(tags: tuple[str, ...], profile: Profile) -> tuple[bool, bool]:
-    return machine_of_tags(tags) is profile.machine, python_of_tags(tags) == profile.python
-
-
-def best_of(name: str, specifier: str, wheels: Sequence[WheelPath], profile: Profile) -> WheelPath | None:
+def best_of(name: str, specifier: str, wheels: Sequence[WheelPath], profile: Profile) -> Path | None:
     """The newest wheel of a distribution that fits the target and what is asked for."""
     own = [path for path in wheels if isinstance(path, Path) and canonical(file_name(path).name) == name]
     return next(iter(choose_wheels(own, profile, None, lambda: {name: specifier})), None)
