@@ -173,7 +173,7 @@ def test_the_whole_text_of_a_diagnosis():
         "      python -c \"import sys, pathlib; print(*pathlib.Path(sys.prefix).rglob('*omp*.dll'), sep=chr(10))\"\n"
         "    of libiomp5md, libomp and vcomp, one has to be left; the folders in the list show which packages\n"
         "    have the others\n"
-        "  2. Let the loader model find the true cause in the environment\n"
+        "  2. Let the loader model find the DLL in the environment (active, or --env)\n"
         "      wheelfix diagnose\n"
     )
     whole = render_diagnosis(found, TextStyle(width=100), verbose=True)

@@ -8,8 +8,9 @@ from functools import lru_cache
 from tests.diagnosis.corpus import EXPECTED, answer_to
 from tests.diagnosis.symptoms.explaining import explain_symptoms
 from wheelfix.diagnosis.symptoms.causes import cause_table, ending_families
-from wheelfix.diagnosis.symptoms.messages import again, for_card, for_cpu, in_release, libraries, messages, together
+from wheelfix.diagnosis.symptoms.messages import libraries, messages
 from wheelfix.diagnosis.symptoms.reader import read_symptoms
+from wheelfix.knowledge.builds import again, for_card, for_cpu, in_release, together
 from wheelfix.knowledge.cuda import TorchBuild
 
 WITHOUT_CODE = rb"OSError: Could not load this library: C:\env\Lib\site-packages\package\core.dll"

@@ -238,6 +238,8 @@ FAMILIES = {
         'Traceback (most recent call last):\n  File "C:\\v\\Lib\\site-packages\\foo\\a.py", line 1, in <module>\n',
         "Cannot use distutils with Python>=3.12, using meson backend instead.\nTraceback (most recent call last):",
     ],
+    "said-to-fail": ["It works at home, and here the file frob.lib is missing.\n"],
+    "warning-only": ["C:\\v\\a.py:3: UserWarning: Failed to find the frobnicator.\n"],
     "path-escape": ["meson.build:11:22: ERROR: C:\tools\\py12\\python.exe not found"],
     "unix-module": [
         "ModuleNotFoundError: No module named 'fcntl'",
@@ -347,15 +349,21 @@ def test_the_line_that_ended_a_program_is_named(family, text):
     "text",
     [
         'Traceback (most recent call last):\n  File "/home/dana/a.py", line 1, in <module>\nKeyError: 3\n',
-        "UserWarning: Error: foo was not found, going on\n",
         "error: subprocess-exited-with-error\n",
         "I think that an error is somewhere in this program.\n",
         "C:\\v>pip install foo\nthe package foo is not installed yet\n",
     ],
-    ids=["other-system", "warning", "repeats", "prose", "command"],
+    ids=["other-system", "repeats", "prose", "command"],
 )
 def test_lines_that_did_not_end_a_program_are_not_taken_for_its_error(text):
     assert read_log(text).error is None
+
+
+def test_a_warning_counts_where_there_is_no_error():
+    """Story: a text whose last line is a warning was answered with "could not tell", without that line."""
+    warning = "UserWarning: Error: foo was not found, going on\n"
+    assert read_log(warning).error.part == "warned"
+    assert read_log(f"{warning}ValueError: bar\n").error.text == "ValueError: bar"
 
 
 def test_the_first_error_of_a_compiler_counts():

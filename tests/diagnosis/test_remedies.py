@@ -22,8 +22,9 @@ from wheelfix.cli.main import main
 from wheelfix.cli.parsers import command_parser
 from wheelfix.diagnosis.model import DiagnosisOutcome
 from wheelfix.diagnosis.symptoms.causes import cause_by_id, cause_table, ending_families
-from wheelfix.diagnosis.symptoms.messages import libraries, may_replace_a_build, messages
+from wheelfix.diagnosis.symptoms.messages import libraries, messages
 from wheelfix.diagnosis.symptoms.model import Symptom
+from wheelfix.knowledge.builds import may_replace_a_build
 from wheelfix.knowledge.cuda import FAMILY
 from wheelfix.knowledge.providers import shippers
 

@@ -12,9 +12,9 @@ from wheelfix.diagnosis.confirm import confirm, faults, matching_outcome, mismat
 from wheelfix.diagnosis.model import Diagnosis, Explained, GatheredEvidence, ScannedPackage
 from wheelfix.diagnosis.recorded import differences, explain_recording
 from wheelfix.diagnosis.symptoms.causes import explain_error, explain_symptom
-from wheelfix.diagnosis.symptoms.messages import may_replace_a_build, requirement_name
 from wheelfix.diagnosis.symptoms.model import Cause, Confidence, Log, Remedy, Symptom
 from wheelfix.diagnosis.symptoms.quotes import Quote, cut, decisive_lines
+from wheelfix.knowledge.builds import may_replace_a_build, requirement_name
 from wheelfix.knowledge.families import FamilyMember, family_of
 from wheelfix.knowledge.providers import conda_requirements, owners_of, pip_packages
 from wheelfix.knowledge.system import classify
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from wheelfix.loader.places import Environment
 
 _LAST = ("KMP_DUPLICATE_LIB_OK",)
+_LAST_CODE = 0xFFFF
+"""The last of Windows' own error codes; larger numbers are statuses, which a text has in it."""
 
 
 def remedies_for(explained: Explained, case: ScannedPackage | None) -> tuple[Remedy, ...]:
@@ -250,6 +252,11 @@ def conclude(gathered: GatheredEvidence, trusted_roots: Path | None) -> Diagnosi
     steps, done = _sensible(steps, log)
     quotes = _quotes(log, ended, causes)
     error = f"line {quotes[0].line}: {quotes[0].text}" if quotes else "no line in it looks like an error"
+    said = " ".join(one.text for one in quotes)
+    code = next((one.symptom.code for one in causes[:1] if one.symptom), None) or 0
+    number = (
+        () if not 0 < code <= _LAST_CODE or re.search(rf"\b(?:{code}|0x0*{code:x})\b", said) else (f"error {code}",)
+    )
     failing = any(case.exam.report.first_failure is not None for case in cases)
     severities = {finding.severity for case in cases for finding in case.findings}
     return Diagnosis(
@@ -257,7 +264,7 @@ def conclude(gathered: GatheredEvidence, trusted_roots: Path | None) -> Diagnosi
             replace(one, told=error) if one.kind == "text" and not one.told else one for one in gathered.evidence
         ),
         quotes=quotes,
-        facts=tuple(fact for fact in log.facts if not any(fact in one.text for one in quotes)),
+        facts=(*number, *(fact for fact in log.facts if fact not in said)),
         symptoms=gathered.symptoms,
         explained=causes,
         others=tuple(_others(gathered, causes)),
@@ -271,9 +278,6 @@ def conclude(gathered: GatheredEvidence, trusted_roots: Path | None) -> Diagnosi
 
 _FOR_NVIDIA = regex(r"/whl/cu\d|\bcuda|cudnn|nvidia|-cu1\d\b")
 _OTHER_CARDS = ("amd", "intel", "directml")
-_RUNTIME_TRIED = regex(
-    r"\binstalled (?:the )?(?:latest |newest )?(?:microsoft )?(?:visual c\+\+|vc\+*)[^.]{0,40}(?:redist|runtime|20\d\d)"
-)
 _DONE = regex(r"^(?:\S+ -m )?(?=(?:pip|conda|winget|uv) )|[\"']")
 
 
@@ -289,9 +293,9 @@ def _sensible(steps: Sequence[Remedy], log: Log) -> tuple[list[Remedy], list[str
         wanted = _DONE.sub("", step.command).lower()
         if vendors & {*_OTHER_CARDS} and _FOR_NVIDIA.search(step.command):
             continue
-        done = "VCRedist" in step.command and _RUNTIME_TRIED.search(text)
-        if done or (" install " in wanted and re.search(rf"{re.escape(wanted)}(?![\w.<>=-])", text)):
-            notes.append(f"The text shows that this was tried: {step.command}")
+        again = " install " in wanted and re.search(rf"{re.escape(wanted)}(?![\w.<>=-])", text)
+        if again or (step.tried and re.search(step.tried, text)):
+            notes.append(f"The text shows that this was tried: {step.command or step.title}")
         else:
             kept.append(step)
     return kept, notes
@@ -307,8 +311,7 @@ def _quotes(log: Log, ended: Sequence[Symptom], causes: Sequence[Explained]) -> 
     elif error:
         anchors.append(error)
     far = [Quote(one.line, cut(one.excerpt)) for one in told[:2] if one.line < log.tail_start or not log.tail]
-    found = (*far, *decisive_lines(log.tail, log.tail_start, anchors))
-    return tuple(sorted(found, key=lambda one: one.line not in anchors[:1]))
+    return (*far, *decisive_lines(log.tail, log.tail_start, anchors))
 
 
 def _says_only_that_it_failed(explained: Explained) -> bool:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from wheelfix.base.values import frozen, replace
 from wheelfix.diagnosis.model import Explained, ScannedPackage
 from wheelfix.diagnosis.symptoms.causes import cause_by_id, explain_symptom
-from wheelfix.diagnosis.symptoms.messages import may_replace_a_build
 from wheelfix.diagnosis.symptoms.model import Cause, Confidence, Remedy, Symptom
+from wheelfix.knowledge.builds import may_replace_a_build
 from wheelfix.knowledge.cuda import FAMILY, TorchBuild
 from wheelfix.knowledge.families import family_of, is_openmp
 from wheelfix.knowledge.provider_index import provider_index

@@ -16,7 +16,7 @@ from wheelfix.diagnosis.conclusions import conclude
 from wheelfix.diagnosis.confirm import situation
 from wheelfix.diagnosis.model import SHOWN, DiagnoseRequest, Diagnosis, Evidence, GatheredEvidence, ScannedPackage
 from wheelfix.diagnosis.recorded import describe
-from wheelfix.diagnosis.symptoms.facts import contradictions, read_machine, state_facts
+from wheelfix.diagnosis.symptoms.facts import read_machine, state_facts
 from wheelfix.diagnosis.symptoms.model import Log, Symptom, TextLimits, environment_prefix
 from wheelfix.diagnosis.symptoms.reader import read_log
 from wheelfix.diagnosis.symptoms.recordings import PML_MAGIC, read_pml, read_recordings, windows_report
@@ -25,6 +25,7 @@ from wheelfix.exam.scan import chosen_distributions, examine_installed
 from wheelfix.exam.sets import examine_set
 from wheelfix.exam.wheel import examine_wheel
 from wheelfix.knowledge.cards import nvidia_capability
+from wheelfix.knowledge.fit import contradictions
 from wheelfix.loader.places import Environment, open_environment
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import canonical, fold

@@ -338,3 +338,14 @@ def cuda_of_driver(driver: int) -> Pair | None:
 def toolkit_driver(cuda: Pair) -> int | None:
     """Return the driver branch that came with a CUDA release; None for a release that the table does not have."""
     return next((item.driver for item in drivers().languages if item.cuda == cuda), None)
+
+
+def about_architecture(name: str) -> str:
+    """Return which toolkits compile for an architecture, in a sentence."""
+    capability = capability_of_arch(name.replace("compute_", "sm_"))
+    known = architecture(capability) if capability else None
+    if known is None:
+        return "A newer toolkit may know it."
+    first = "CUDA {}.{} is the first that compiles for it".format(*known.first_cuda)
+    last = "" if known.last_cuda is None else ", {}.{} the last".format(*known.last_cuda)
+    return f"{first}{last}."

@@ -38,9 +38,10 @@ def render_diagnosis(diagnosis: Diagnosis, look: TextStyle, *, verbose: bool = F
     blocks += _verdict(diagnosis)
     for number, explained in enumerate(diagnosis.explained):
         # What comes first explains the text; the others in full would only push what to do out of sight.
-        named = _kinds_of_names(" ".join(quote.text for quote in diagnosis.quotes))
+        quoted = " ".join(quote.text for quote in diagnosis.quotes)
         brief = quiet or (number > 0 and not verbose and not explained.proven)
-        blocks += _cause(explained, named, quiet=brief, verbose=verbose)
+        summary = explained.cause.summary if quiet else _without_quoted(explained.cause.summary, quoted)
+        blocks += _cause(explained, summary, _kinds_of_names(quoted), quiet=brief, verbose=verbose)
     if not quiet:
         blocks += [*_others(diagnosis), *_remedies(diagnosis, verbose=verbose)]
         if diagnosis.harmless:
@@ -75,11 +76,20 @@ def _verdict(diagnosis: Diagnosis) -> list[Block]:
     return [para(("Could not tell.", "warn"), " The notes say why.")]
 
 
-def _cause(explained: Explained, named: frozenset[str], *, quiet: bool, verbose: bool) -> Iterator[Block]:
+_REPEATED = 40
+
+
+def _without_quoted(summary: str, quoted: str) -> str:
+    """A summary without the line of the text that it ends with, where that was quoted above."""
+    first, _, error = summary.partition(": ")
+    return f"{first}." if len(error) >= _REPEATED and error[:_REPEATED] in quoted else summary
+
+
+def _cause(explained: Explained, summary: str, named: frozenset[str], *, quiet: bool, verbose: bool) -> Iterator[Block]:
     cause, below = explained.cause, " " * 7
     sure = cause.confidence.value
     lead = ("Cause  ", "bad" if sure == "sure" else "warn")
-    yield para((_SURENESS[sure], "dim"), (cause.summary, "name"), lead=lead)
+    yield para((_SURENESS[sure], "dim"), (summary, "name"), lead=lead)
     if quiet:
         return
     if len(explained.chain) > 1 and cause.id != "two-openmp":
@@ -90,8 +100,6 @@ def _cause(explained: Explained, named: frozenset[str], *, quiet: bool, verbose:
     said = all(name in cause.summary for name in cause.likely_missing)
     if cause.likely_missing and not explained.proven and not said:
         yield para(", ".join(cause.likely_missing), lead=(f"{below}candidates: ", "dim"))
-    if explained.symptom is not None and explained.symptom.count > 1:
-        yield line((f"{below}the text says it {explained.symptom.count} times", "dim"))
 
 
 _SENTENCES = re.compile(r"(?s).{40,150}\.(?= [A-Z])")

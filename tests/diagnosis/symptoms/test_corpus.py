@@ -45,7 +45,16 @@ UNTOLD = {
 """Texts from which a person could not tell more either: no code, a crash in running code, a path that was cut."""
 
 
-GUESSES = ("load-failed", "crash", "build-script", "program-code", "unexplained-error", "traceback-cut")
+GUESSES = (
+    "load-failed",
+    "crash",
+    "build-script",
+    "program-code",
+    "unexplained-error",
+    "traceback-cut",
+    "warning-only",
+    "said-to-fail",
+)
 """Causes that say what failed, and not why."""
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from wheelfix.base.values import replace
 from wheelfix.diagnosis.symptoms.causes import cause_table, explain_symptom
-from wheelfix.diagnosis.symptoms.messages import again, for_card, in_release, together
 from wheelfix.diagnosis.symptoms.model import Symptom
 from wheelfix.diagnosis.symptoms.reader import read_symptoms
+from wheelfix.knowledge.builds import again, for_card, in_release, together
 from wheelfix.knowledge.cuda import TorchBuild, cuda_labels
 from wheelfix.knowledge.providers import distribution_of_module, module_owners
 

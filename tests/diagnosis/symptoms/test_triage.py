@@ -6,7 +6,7 @@ import pytest
 
 import wheelfix
 from wheelfix.base.options import RootOptions, ScanOptions
-from wheelfix.diagnosis.symptoms.facts import contradictions, read_machine
+from wheelfix.diagnosis.symptoms.facts import read_machine
 from wheelfix.diagnosis.symptoms.model import dll_names, named_path, package_of, tidy_path
 from wheelfix.diagnosis.symptoms.reader import read_symptoms
 from wheelfix.diagnosis.symptoms.recognise import (
@@ -17,6 +17,7 @@ from wheelfix.diagnosis.symptoms.recognise import (
     read_sentence,
     repair_encoding,
 )
+from wheelfix.knowledge.fit import contradictions
 from wheelfix.knowledge.winerrors import winerror_table
 
 BLOCK = """\

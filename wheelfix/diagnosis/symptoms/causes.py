@@ -21,12 +21,14 @@ from wheelfix.diagnosis.symptoms.messages import (
 )
 from wheelfix.diagnosis.symptoms.model import Cause, Confidence, ErrorLine, Remedy, Symptom, package_of, table_text
 from wheelfix.diagnosis.symptoms.recognise import facts_in
+from wheelfix.knowledge.builds import may_replace_a_build
 from wheelfix.knowledge.companions import runtime_need
 from wheelfix.knowledge.cuda import TorchBuild
-from wheelfix.knowledge.providers import dlls_with
+from wheelfix.knowledge.providers import dlls_with, owner_of_package
 from wheelfix.knowledge.system import classify
 from wheelfix.knowledge.tables import Checker, parse_toml
 from wheelfix.knowledge.winerrors import winerror
+from wheelfix.model import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -191,6 +193,10 @@ def cause_table() -> CauseTable:
 def explain_symptom(symptom: Symptom) -> Cause | None:
     """Return what is behind a symptom, or None when the tables have nothing to say about it."""
     message = message_by_id(symptom.details.get("message", "")) or message_by_id(symptom.details.get("cause", ""))
+    if message is not None and message.instead and message.instead[0] in symptom.details:
+        # What PyTorch itself makes is on its index, and another reason is the true one.
+        own = may_replace_a_build(symptom.details.get("building", ""))
+        message = message if own else message_by_id(message.instead[1])
     if message is not None and message.nvidia and _OF_NVIDIA.holds(symptom.details) is False:
         # With the build of torch for another vendor's card it is no fault.
         return (
@@ -375,6 +381,9 @@ def explain_error(error: ErrorLine) -> Cause:
         "error": shorten(error.text, _QUOTED, placeholder=" …"),
         **_compiler_words(error.text),
     }
+    # A module can come with a package of another name.
+    owner = owner_of_package(words["name"])
+    words["brought_by"] = f"On PyPI it comes with {owner}. " if owner not in ("", canonical(words["name"])) else ""
     known = fill(family.known, words)
     steps = (Remedy(fill(family.fix, words), family.command, fill(family.why, words), rank=1),)
     confidence = Confidence.GUESS if family.guess else Confidence.SURE

@@ -11,8 +11,18 @@ from wheelfix.base.parsing import regex, whole_number
 from wheelfix.base.values import frozen, replace
 from wheelfix.diagnosis.symptoms.model import UNNAMED, Remedy, Symptom, environment_prefix, table_text
 from wheelfix.diagnosis.symptoms.stream import RowIndex, WordIndex, alike
-from wheelfix.knowledge.cards import architecture, capability_of_arch
-from wheelfix.knowledge.cuda import FAMILY, INDEX, TorchBuild, cuda_labels, cuda_release, release_for
+from wheelfix.knowledge.builds import (
+    again,
+    for_card,
+    for_cpu,
+    in_release,
+    may_replace_a_build,
+    requirement_name,
+    then_again,
+    together,
+)
+from wheelfix.knowledge.cards import about_architecture
+from wheelfix.knowledge.cuda import TorchBuild
 from wheelfix.knowledge.families import family_of, is_mangled
 from wheelfix.knowledge.providers import (
     brought_with,
@@ -27,6 +37,7 @@ from wheelfix.knowledge.providers import (
 )
 from wheelfix.knowledge.system import classify
 from wheelfix.knowledge.tables import Checker
+from wheelfix.knowledge.wheeltags import described_tags
 from wheelfix.knowledge.winerrors import winerror
 from wheelfix.model import canonical
 from wheelfix.rules.wording import quoted
@@ -106,6 +117,8 @@ class Message:
     """``fallback`` where it counts only in texts that say nothing else, ``last`` where it gives way to those, too."""
     survived: bool = False
     """Whether programs go on after it."""
+    instead: tuple[str, ...] = ()
+    """A fact, and the message without words of its own that stands in place of this one where the text shows it."""
     nvidia: bool = False
     """Whether it is no fault, and its remedy does harm, where the card is of another vendor."""
 
@@ -170,7 +183,9 @@ def parse_messages(table: str, text: str) -> tuple[tuple[Message, ...], tuple[Wo
     check.unique("message", (row.id for row in found))
     worded = check.values("wording", Wording) if "wording" in check.tree else ()
     rows: tuple[_WordedRow, ...] = (*found, *worded)
-    check.faults += [f"{row}: it has no words" for row in rows if not row.every + row.some]
+    others = {row.instead[-1] for row in found if row.instead}
+    wordless = (row for row in rows if not row.every + row.some)
+    check.faults += [f"{row}: it has no words" for row in wordless if getattr(row, "id", "") not in others]
     _finish(check, rows)
     return found, worded
 
@@ -338,17 +353,6 @@ def library_behind(symptom: Symptom) -> NamedLibrary | None:
     return next((one for one in libraries() if one.needed_by and one.needed_by.fullmatch(module)), None)
 
 
-def about_architecture(name: str) -> str:
-    """Return which toolkits compile for an architecture, in a sentence."""
-    capability = capability_of_arch(name.replace("compute_", "sm_"))
-    known = architecture(capability) if capability else None
-    if known is None:
-        return "A newer toolkit may know it."
-    first = "CUDA {}.{} is the first that compiles for it".format(*known.first_cuda)
-    last = "" if known.last_cuda is None else ", {}.{} the last".format(*known.last_cuda)
-    return f"{first}{last}."
-
-
 def words_for(symptom: Symptom, missing: tuple[str, ...], *, candidates: bool = False) -> dict[str, str]:
     """What the templates may ask for; an empty value means that the text does not say.
 
@@ -374,7 +378,7 @@ def words_for(symptom: Symptom, missing: tuple[str, ...], *, candidates: bool = 
         **_version_words(symptom),
         **_card_words(symptom),
         "program": symptom.details.get("program", ""),
-        "tags": _tags(symptom.excerpt),
+        "tags": described_tags(symptom.excerpt),
         "script": "script.py",
         "interpreter": symptom.details.get("interpreter", ""),
     }
@@ -446,32 +450,6 @@ def _crashed_in(symptom: Symptom) -> str:
     if symptom.file and classify(symptom.file).kind == "system":
         return f" that called {symptom.file}, a part of Windows"
     return f", in {symptom.file or symptom.package}" if symptom.file or symptom.package else ""
-
-
-_WHEEL = regex(r"-(cp3(\d{1,2})t?|py\d\S{0,20})-(cp\d+[mtd]*|abi3t?|none)-([\w.]+)\.whl", re.IGNORECASE)
-_PLATFORMS = {
-    "win_amd64": "64-bit Windows",
-    "win32": "32-bit Windows",
-    "win_arm64": "Windows on ARM64",
-    "any": "any system",
-}
-_LAST_WITH_M = 7
-"""CPython 3.7 was the last whose tag of the ABI ends in m."""
-
-
-def _tags(text: str) -> str:
-    """What the tags in the name of a wheel stand for."""
-    found = _WHEEL.search(text)
-    if found is None:
-        return "cp311-cp311-win_amd64 is CPython 3.11 on 64-bit Windows"
-    python, minor, abi, platform = found.groups()
-    name = f"CPython 3.{minor}{' and later' if abi.startswith('abi3') else ''}" if minor else "any Python"
-    odd = (
-        f"; no Python has {abi}: from 3.8 on it is {abi[:-1]}"
-        if abi.endswith("m") and (whole_number(minor or "") or 0) > _LAST_WITH_M
-        else ""
-    )
-    return f"{python}-{abi}-{platform} is {name} on {_PLATFORMS.get(platform, platform)}{odd}"
 
 
 def _source_words(missing: tuple[str, ...], library: NamedLibrary | None, bitness: str) -> dict[str, str]:
@@ -815,94 +793,3 @@ def _in_powershell(command: str) -> str:
     if command.startswith('"'):
         return "; in PowerShell with & before it"
     return f"; in PowerShell: $env:{found[1]} = '{found[2]}'" if found else ""
-
-
-# ----------------------------------------------------- commands that install again, without changing the kind of build
-
-
-_GPU_VARIANTS = frozenset(
-    {*FAMILY, "faiss-cpu", "jaxlib", "llama-cpp-python", "onnxruntime", "paddlepaddle", "tensorflow"}
-)
-"""Distributions of which there are builds for GPUs under other names or on other indexes."""
-_OLDEST_SERVED = (5, 0)
-"""Nothing is suggested for older cards: CUDA 12 dropped Kepler, and builds for 11.8 have at most a part of it."""
-
-
-def may_replace_a_build(requirement: str) -> bool:
-    """Whether installing a requirement from PyPI can put a build without GPU support in place of one with it."""
-    return requirement_name(requirement) in _GPU_VARIANTS
-
-
-def requirement_name(requirement: str) -> str:
-    """Return the distribution of a requirement: what stands before extras, versions and markers."""
-    return re.split(r"[<>=!~\[; ]", requirement, maxsplit=1)[0]
-
-
-def again(distribution: str, version: str, build: TorchBuild | None, *, conda: bool = False) -> str:
-    """Return the command that installs the same version of a distribution again; empty where that is not known.
-
-    Without the version, the command is the one that prints it: pip alone would take the newest release. In an
-    environment of conda the command shows whose package it is: pip's over conda's would mix two builds.
-    """
-    if not distribution:
-        return ""
-    start = "python -m pip install --force-reinstall --no-deps"
-    if distribution in FAMILY:
-        wanted = build.version if build and distribution == "torch" else version.partition("+")[0]
-        if build is None or not build.is_published or not wanted:
-            return ""
-        return f'{start} "{distribution}=={wanted}"{build.index_option}'
-    if "+" in version:
-        return ""
-    if conda:
-        return f"conda list {distribution}"
-    return f'{start} --no-cache-dir "{distribution}=={version}"' if version else f"python -m pip show {distribution}"
-
-
-def then_again(distribution: str, version: str, *, conda: bool = False) -> str:
-    """Return what follows the command that prints the version; empty where ``again`` is all there is to do."""
-    if not distribution or distribution in FAMILY or (version and not conda):
-        return ""
-    command = f'python -m pip install --force-reinstall --no-deps "{distribution}==VERSION"'
-    if conda:
-        other = f"conda install --force-reinstall {distribution}"
-        return f"; where its channel is pypi, the version that it prints goes into: {command}, otherwise: {other}"
-    return f"; the version that it prints goes into: {command}"
-
-
-def in_release(build: TorchBuild | None, release: str) -> str:
-    """Return the command that installs another release of torch of the same kind; empty where the kind is not known.
-
-    The release is named: the newest one would leave torchvision, torchaudio and other extensions without their torch.
-    """
-    if build is None or not build.is_published:
-        return ""
-    return f'python -m pip install --upgrade "torch=={release}"{build.index_option}'
-
-
-def together(build: TorchBuild | None, distribution: str) -> str:
-    """Return the command that installs one of torch's own extensions in the release for the installed torch.
-
-    Nothing else is touched: without ``--no-deps`` pip would install NumPy and others again, in other versions.
-    """
-    release = release_for(build.version, distribution) if build else ""
-    if build is None or not build.is_published or distribution == "torch" or not release:
-        return ""
-    return f'python -m pip install --force-reinstall --no-deps "{distribution}=={release}"{build.index_option}'
-
-
-def for_card(capability: str) -> str:
-    """Return the command for the oldest CUDA version whose builds know a card; empty when PyTorch publishes none."""
-    wanted = capability_of_arch(capability)
-    known = architecture(wanted) if wanted is not None else None
-    if known is None or known.capability < _OLDEST_SERVED:
-        return ""
-    fitting = [label for label in cuda_labels() if cuda_release(label) >= (11, 8)]
-    label = next((label for label in fitting if known.compiles_with(cuda_release(label))), "")
-    # --upgrade alone would keep a newer torch for a CUDA version that no longer knows the card.
-    return f"python -m pip install --force-reinstall torch --index-url {INDEX}/{label}" if label else ""
-
-
-def for_cpu() -> str:
-    """Return the command that installs torch without CUDA on purpose."""
-    return f"python -m pip install --force-reinstall torch --index-url {INDEX}/cpu"

@@ -116,7 +116,8 @@ class ErrorLine:
     """Whether the traceback goes through the files of an installed package."""
     part: str = ""
     """``output`` for the last line of what a build script printed, without a word that it is an error; ``cut`` for the
-    last frame of a traceback whose end, with the error, is not in the text."""
+    last frame of a traceback whose end, with the error, is not in the text; ``warned`` for a warning, where there is no
+    error, and ``said`` for a line that only sounds like one."""
     above: str = ""
     """The lines above it: the step of a build that it ended, or the frame of its traceback."""
 
@@ -168,6 +169,8 @@ class Remedy:
     """The same for machines: names of needs in ``causes.toml``. Known not to hold, it drops the remedy."""
     id: str = ""
     """Its name in ``causes.toml``."""
+    tried: str = ""
+    """What a text has in it, in lower case, that shows it to have been tried: a pattern."""
 
 
 @frozen
@@ -191,8 +194,27 @@ def table_text(name: str) -> str:
 _SITE = regex(r"(?P<prefix>.+?)[\\/](?:Lib[\\/])?site-packages(?:[\\/]|$)", re.IGNORECASE)
 
 
-VENV = regex(r"[\\/]\.?v?env$", re.IGNORECASE)
-CONDA = regex(r"conda|miniforge|mambaforge|micromamba|[\\/]envs[\\/]", re.IGNORECASE)
+_KINDS = tuple(
+    (kind, words, regex(pattern, re.IGNORECASE))
+    for kind, words, pattern in (
+        ("", "the user's own folder", r"\\AppData\\Roaming\\Python"),
+        ("venv", "virtual environment", r"[\\/]Users[\\/][^\\/]{1,80}[\\/]envs[\\/]"),
+        ("conda", "conda environment", r"conda|miniforge|mambaforge|micromamba|[\\/]envs[\\/]"),
+        ("venv", "virtual environment", r"[\\/]\.?v?env$|[\\/](?:uv[\\/]tools|pipx[\\/]venvs)[\\/]"),
+        ("embedded", "embedded Python", "embed"),
+        ("msys2", "MSYS2", "msys64|mingw64|ucrt64"),
+        ("installed", "", r"[\\/]Python3\d{1,2}(?:-32|-arm64)?$|PythonSoftwareFoundation|[\\/]Blender"),
+    )
+)
+"""Kinds of environments, by their folders: for the needs of remedies, in words, and how they are recognised.
+
+virtualenvwrapper keeps its environments in the folder Envs of the user.
+"""
+
+
+def environment_kind(prefix: str) -> tuple[str, str]:
+    """Return which kind of environment a folder is, and the same in words; nothing where it does not show."""
+    return next(((kind, words) for kind, words, pattern in _KINDS if pattern.search(prefix)), ("", ""))
 
 
 def environment_prefix(path: str) -> str:

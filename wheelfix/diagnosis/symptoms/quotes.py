@@ -41,10 +41,23 @@ _USUAL = 3
 _GOES_ON = 12
 LONGEST = 400
 """Characters of a line that are looked at."""
-_LONGEST = 160
+_LONGEST = 200
+_BESIDE = 130
+"""Characters that are shown of the error, and of the lines that belong to it."""
 _TOO_LONG = 600
+_BEFORE = 60
+"""Characters at most that stand before an error in its own sentence."""
+_SENTENCE = regex(r"[.!?]\s+(?=\W{0,2}[A-Z])")
+_LONG_PATH = regex(
+    r"((?:[A-Za-z]:[\\/]{1,2})?[\w. -]{1,60}[\\/]{1,2})(?=[^\"'`<>|*?:;,\r\n]{40})"
+    r"(?:[^\\/\"'`<>|*?:;,\r\n]{1,80}[\\/]{1,2}){2,30}(?=[^\\/\"'`<>|*?:;,\s]{1,80}[\\/]{1,2}[\w.+-])"
+)
+"""A path up to its last two parts."""
 _ONLY_A_PATH = regex(r"['\"][A-Za-z]:\\[^'\"]{3,300}['\"]?$")
 _OPEN = regex(r"CMake Error at .{1,400}\(\w{1,60}\):?$")
+_CALLS = "Call Stack"
+_CALLED = regex(r"^(?!.*[\\/]share[\\/]cmake-)\S{1,200}:\d{1,6} \(\w+\)$")
+"""A line of CMake's stack that is in the project's own files."""
 _FOLDERS = regex(r"[A-Za-z]:[\\/][^\"'<>|*?:;,\r\n]{8,240}?(?=[\\/]{1,2}site-packages[\\/])", re.IGNORECASE)
 _BECAUSE = regex(
     r"^building '|\b(?:because|expect(?:s|ed)|got|(?:built|compiled) (?:for|with|using|against)"
@@ -68,7 +81,7 @@ _NAMES = regex(
 """What such a line names: a file, a version, an architecture."""
 _FAILED = regex(r"error|exception|fatal|fault|crash|\bfail|not found|cannot|unable|missing|denied", re.IGNORECASE)
 _NOT_OURS = regex(
-    r"^(?:[#>]|(?:\[?WARN|Warn)|\*\*|Traceback|During handling|The above exception|\S+\.md\b)|https?://\S{30}|^\W*$"
+    r"^(?:[#>]|(?:\[?WARN|Warn)|\*\*|Traceback|During handling|The above exception|\S+\.md\b|.{0,20}(?i:timestamp|offset):)|https?://\S{30}|^\W*$"
 )
 
 
@@ -79,26 +92,31 @@ def decisive_lines(lines: Sequence[str], first: int, anchors: Iterable[int]) -> 
     """
     known = (number - first for number in anchors)
     places = list(dict.fromkeys(at for at in known if 0 <= at < len(lines) and lines[at]))[:_MOST]
-    places = (
-        places
-        or sorted(
-            (at for at, line in enumerate(lines) if _FAILED.search(line) and _weight(line)),
-            key=lambda at: -_weight(lines[at]),
-        )[:2]
-    )
+    places = places or failed_lines(lines)[:2]
     found = {at: whole_message(lines, at) for at in places}
-    # A line that is a part of another one's message is said with it.
-    found = {at: one for at, one in found.items() if not any(one in other for n, other in found.items() if n != at)}
+    for at, one in list(found.items()):
+        # A line that is a part of another one's message is said with it.
+        if any(one in other and (one != other or number < at) for number, other in found.items() if number != at):
+            del found[at]
     places = [at for at in places if at in found]
     for at in places[:2]:
         found = {**_frame(lines, at), **found}
         near = range(max(at - _NEAR, 0), min(at + _NEAR, len(lines)))
-        told = sorted((one for one in near if _weight(lines[one]) > 1), key=lambda one: abs(one - at))
-        for one in told:
-            most = _USUAL if _BECAUSE.search(lines[one]) else _USUAL - 1
-            if len(found) < most and not any(lines[one] in text for text in found.values()):
-                found[one] = lines[one]
-    return tuple(Quote(first + at, cut(text)) for at, text in sorted(found.items()))
+        told = sorted((more for more in near if _weight(lines[more]) > 1), key=lambda more: abs(more - at))
+        for more in told:
+            most = _USUAL if _BECAUSE.search(lines[more]) else _USUAL - 1
+            if len(found) < most and not any(lines[more] in text for text in found.values()):
+                found[more] = lines[more]
+    ordered = sorted(found.items(), key=lambda item: (item[0] not in places[:1], item[0]))
+    return tuple(
+        Quote(first + at, cut(text, _BESIDE if number else _LONGEST)) for number, (at, text) in enumerate(ordered)
+    )
+
+
+def failed_lines(lines: Sequence[str], least: int = 1) -> list[int]:
+    """Return the places of lines that sound like an error, those first that also say what it is about."""
+    places = (at for at, line in enumerate(lines) if _FAILED.search(line) and _weight(line) >= least)
+    return sorted(places, key=lambda at: -_weight(lines[at]))
 
 
 def _weight(line: str) -> int:
@@ -115,7 +133,7 @@ def whole_message(lines: Sequence[str], at: int) -> str:
     following = (line for line in lines[at + 1 : at + _GOES_ON] if line.strip(" !*=-"))
     for line in islice(following, _BELOW):
         goes_on = parts[-1].endswith((":", ",")) or _ONLY_A_PATH.match(line)
-        if not goes_on and not (parts[-1].endswith("(message)") or _OPEN.match(parts[0])):
+        if line.startswith(_CALLS) or not (goes_on or _OPEN.match(parts[0])):
             break
         parts.append(line)
     # In Python's words for a path, and between the marks of a text, each backslash stands twice.
@@ -123,7 +141,14 @@ def whole_message(lines: Sequence[str], at: int) -> str:
 
 
 def _frame(lines: Sequence[str], at: int) -> dict[int, str]:
-    """Return the innermost frame of the traceback around a line that is not one of Python's own loading functions."""
+    """Return the innermost frame of the traceback around a line that is not one of Python's own loading functions.
+
+    CMake's stack stands below its message.
+    """
+    if _OPEN.match(lines[at]):
+        calls = range(at + 1, min(at + _REACH, len(lines)))
+        own = next((one for one in calls if _CALLED.match(lines[one])), None)
+        return {} if own is None or "share/cmake-" not in lines[at] else {own: lines[own]}
     below = any("most recent call first" in line for line in lines[at : at + _BELOW])
     after = range(at, min(at + _REACH, len(lines)))
     above = list(_traceback(lines, range(at - 1, max(at - _REACH, -1), -1)))
@@ -154,7 +179,18 @@ def _in_package(file: str) -> str:
     return "\\".join(parts[lowered.index("site-packages") + 1 :] if "site-packages" in lowered else parts[-1:])
 
 
-def cut(text: str) -> str:
-    """Return a line without the folders of an environment, which stand elsewhere, and without its middle."""
+def cut(text: str, most: int = _LONGEST) -> str:
+    """Return a line without the folders of long paths; of a long one its error, with the sentence that it begins in."""
     text = " ".join(_FOLDERS.sub("…", text).split())
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 64]} … {text[-60:]}"
+    text = text if len(text) <= most else _LONG_PATH.sub(r"\1…\\", text)
+    if len(text) <= most:
+        return text
+    error = line_pattern("raised").search(text) or line_pattern("tool").search(text) or _FAILED.search(text)
+    at = error.start() if error else 0
+    begins = max((found.end() for found in _SENTENCE.finditer(text, 0, at)), default=0)
+    if at - begins > _BEFORE:
+        begins = text.find(" ", at - _BEFORE) + 1
+    rest = text[begins : begins + most]
+    if begins + most < len(text):
+        rest = f"{rest[: max(rest.rfind(' '), most - _BEFORE)]} …"
+    return f"… {rest}" if begins else rest

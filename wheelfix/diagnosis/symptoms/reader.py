@@ -17,9 +17,7 @@ from wheelfix.base.values import replace
 from wheelfix.diagnosis.symptoms.causes import is_told, line_pattern
 from wheelfix.diagnosis.symptoms.messages import PART
 from wheelfix.diagnosis.symptoms.model import (
-    CONDA,
     UNNAMED,
-    VENV,
     Confidence,
     Ending,
     ErrorLine,
@@ -27,11 +25,12 @@ from wheelfix.diagnosis.symptoms.model import (
     Symptom,
     TextLimits,
     dll_names,
+    environment_kind,
     environment_prefix,
     package_of,
     tidy_path,
 )
-from wheelfix.diagnosis.symptoms.quotes import FRAME, LONGEST, whole_message
+from wheelfix.diagnosis.symptoms.quotes import FRAME, LONGEST, failed_lines, whole_message
 from wheelfix.diagnosis.symptoms.recognise import (
     WINDOW,
     facts_in,
@@ -83,6 +82,7 @@ _WARNS = regex(
 )
 """What a line has that reports a warning: Python's, those of loggers, onnxruntime, TensorFlow, torch, build servers,
 and CMake's where it goes on."""
+_OF_NO_EFFECT = regex(r"Deprecat|FutureWarning|(?i:is deprecated|notice|fall(?:s|ing)? ?back|defaulting to)")
 _INSTEAD = regex(r"\bfall(?:ing|s) ?back\b|\bdefaulting to\b", re.IGNORECASE)
 """What follows an error after which the program takes another way."""
 _INSTEAD_REACH = 4
@@ -101,7 +101,7 @@ _SPOKEN = 200
 _OUTPUT = regex(r"\[\d{1,5} lines? of output\]|Complete output \(\d{1,5} lines?\)|Complete output from command")
 _OUTPUT_END = regex(r"\[end of output\]|-{12}")
 _IMPORTS = regex(
-    r"(?:^|[\s>\"'`])(?:from\s{1,9}(?P<whole>[\w.]{0,200})\s{1,9})?import\s{1,9}(?!(?:the|an?|your|this|it|of|from|error|failed)\b)(?P<name>[*(]|[\w.]{1,200})"
+    r"(?:^|[\s>\"'`])(?:from\s{1,9}(?P<whole>[\w.]{0,200})\s{1,9})?import\s{1,9}(?!(?:the|an?|your|this|it|of|from|error|failed|required)\b)(?P<name>[*(]|[\w.]{1,200})"
 )
 _NUMBERED = regex(r"\s{0,12}\d{1,6} ")
 _TRIED = regex(r"(\w{1,60}) - ImportError: ")
@@ -133,7 +133,7 @@ def read_log(text: Text, limits: TextLimits | None = None) -> Log:
     symptoms = notes.result()
     ending, error, lines, first = None, None, list[str](), 1
     if not progress.stopped:
-        lines = [clean_line(line.rstrip("\r")).strip(_MARKED) for line in progress.tail.split("\n")]
+        lines = [clean_line(line.rstrip("\r")).replace("**", "").strip(_MARKED) for line in progress.tail.split("\n")]
         first = progress.lines - len(lines) + (1 if lines[-1] else 2)
         ending = _ending(lines, first)
         # A warning goes on in the next line.
@@ -143,6 +143,7 @@ def read_log(text: Text, limits: TextLimits | None = None) -> Log:
     if any(map(_is_nameless, symptoms)):
         module, package = _only_module(lines, named)
         symptoms = tuple(replace(one, module=module, package=package) if _is_nameless(one) else one for one in symptoms)
+    symptoms = tuple(one for one in symptoms if not any(_is_said_better(one, other) for other in symptoms))
     return Log(
         symptoms,
         progress.encoding,
@@ -164,11 +165,21 @@ def _is_nameless(symptom: Symptom) -> bool:
     return symptom.kind == "dll-load-failed" and not about
 
 
+def _is_said_better(symptom: Symptom, other: Symptom) -> bool:
+    """Whether an error that names no module is also there with its module: in a title, or in the words of somebody."""
+    same = symptom.kind == other.kind == "dll-load-failed" and symptom.code == other.code
+    return same and bool(other.module) and not symptom.module and symptom.package in ("", other.package)
+
+
 def _only_module(lines: list[str], named: tuple[str, ...]) -> tuple[str, str]:
     """Return the module that a text must be about, and the package of its last traceback, as far as it names them."""
     loaded = [found[1] for line in lines if (found := _LOADS.search(line))]
     modules = loaded or [name.partition(".")[0] for name in named if name.lower().endswith(".pyd")]
     files = [frame[1] or frame[2] for line in lines if (frame := FRAME.search(line))]
+    statements = (found.groups() for line in lines for found in _IMPORTS.finditer(line))
+    imported = {_imported(*one) for one in statements if not (one[0] or "").startswith(".")}
+    if not modules and len(imported) == 1:
+        return imported.pop()
     return modules[0] if len(set(modules)) == 1 else "", _origin(files)[0]
 
 
@@ -205,8 +216,13 @@ def _error(lines: list[str], first: int, ending: Ending | None, survived: set[in
         if printed is not None and (at is None or at < printed):
             return ErrorLine(first + printed, lines[printed][:LONGEST], part="output")
     if at is None:
-        at = next(last(_is_frame), None)
-        return None if at is None else ErrorLine(first + at, lines[at][:LONGEST], part="cut")
+        said = next(filter(counts, failed_lines(lines, least=2)), None) if len(lines) <= _SPOKEN else None
+        if said is not None and not any(map(_is_frame, lines)):
+            return ErrorLine(first + said, whole_message(lines, said), part="said")
+        warned = next(last(lambda line: _WARNS.search(line) and not _OF_NO_EFFECT.search(line)), None)
+        at = next(last(_is_frame), warned)
+        part = "warned" if at == warned else "cut"
+        return None if at is None else ErrorLine(first + at, lines[at][:LONGEST], part=part)
     installed = any("site-packages" in line for line in lines[max(at - 6, 0) : at])
     # Below the code of a frame there can be a line of marks.
     above = " ".join(line for line in lines[max(at - 3, 0) : at] if line.strip("^~ "))
@@ -370,7 +386,7 @@ class _Notes:
         following = [frame[1] or frame[2] for line in below for frame in FRAME.finditer(line)]
         if any("(most recent call first)" in line for line in below):
             following.reverse()
-        raised = bool(_RAISED.match(lines[0].lstrip()))
+        raised = bool(_RAISED.match(lines[0].lstrip(" \t>")))
         instead = any(map(_INSTEAD.search, lines[:_INSTEAD_REACH])) or lines[0].lstrip().startswith(_CAUGHT)
         survived = instead or number == self._warned[0]
         more = {"instead": "yes"} if instead else {}
@@ -436,7 +452,7 @@ class _Notes:
             details |= {"user_site": environment_prefix(package_file), "prefix": others.pop()} if others else {}
         if own or "prefix" in details:
             prefix = own or details["prefix"]
-            details["environment"] = "conda" if CONDA.search(prefix) else "venv" if VENV.search(prefix) else ""
+            details["environment"] = environment_kind(prefix)[0]
         symptom = replace(symptom, line=number, package=symptom.package or package, details=details)
         at, module, whole = self._imported
         if symptom.kind == "dll-load-failed" and number - at <= _IMPORT_REACH:
