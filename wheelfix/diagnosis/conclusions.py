@@ -254,8 +254,9 @@ def conclude(gathered: GatheredEvidence, trusted_roots: Path | None) -> Diagnosi
     error = f"line {quotes[0].line}: {quotes[0].text}" if quotes else "no line in it looks like an error"
     said = " ".join(one.text for one in quotes)
     code = next((one.symptom.code for one in causes[:1] if one.symptom), None) or 0
+    digits = hex(code)[2:]
     number = (
-        () if not 0 < code <= _LAST_CODE or re.search(rf"\b(?:{code}|0x0*{code:x})\b", said) else (f"error {code}",)
+        () if not 0 < code <= _LAST_CODE or re.search(rf"\b(?:{code}|0x0*{digits})\b", said) else (f"error {code}",)
     )
     failing = any(case.exam.report.first_failure is not None for case in cases)
     severities = {finding.severity for case in cases for finding in case.findings}
