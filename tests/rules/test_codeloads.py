@@ -333,6 +333,30 @@ def test_a_package_that_only_users_import(tmp_path, files, missing):
     assert all(item.message.endswith("importing pkg.sub fails") for item in report.findings if item.code == "WF332")
 
 
+WAYS = "import os\nif os.environ.get('X'):\n    from ._a import f\nelse:\n    from .b import f\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"pkg/__init__.py": WAYS, "pkg/b.py": "f = 1\n", "pkg/_a.lib": ""}, [("WF332", Severity.UNSURE, "pkg._a")]),
+        ({"pkg/__init__.py": WAYS, "pkg/b.py": "f = 1\n"}, []),
+        ({"pkg/__init__.py": "from . import c\n", "pkg/c.py": "from pkg._c.codec.one import X\n"}, []),
+        ({"pkg/__init__.py": "from . import _c\nfrom pkg.operator import X\n"}, []),
+        ({"pkg/__init__.py": "import ctypes\ntry:\n    ctypes.CDLL('')\nexcept OSError:\n    pass\n[].gone\n"}, []),
+    ],
+    ids=[
+        *("one of two ways", "and nothing says that it was built", "zarrista: below a compiled module"),
+        *("opendal: a large module makes others", "qutip: a load of nothing"),
+    ],
+)
+def test_what_compiled_code_may_make_is_not_left_out(tmp_path, monkeypatch, files, expected):
+    monkeypatch.setattr("wheelfix.pe.modulenames.LARGEST", 100)
+    files = {"pkg/_c.pyd": extension(name="_c"), **files}
+    report = scan(build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files=files), ALONE)
+    assert [item for item in found(report) if item[0].startswith("WF3")] == expected
+
+
 @pytest.mark.parametrize(("requirement", "broken"), [("pkg-core==1.0", False), ("numpy>=1.26", True)])
 def test_a_wheel_that_is_made_of_others(tmp_path, requirement, broken):
     """The wheel of itk is for one Python, has no file but its metadata, and requires itk-core==5.4.7 and five more."""

@@ -10,7 +10,7 @@ from wheelfix.base.parsing import regex
 from wheelfix.loader.followed import shown_message
 from wheelfix.loader.packageloading import module_name
 from wheelfix.loader.view import SITE_PACKAGES, base_name
-from wheelfix.pe.modulenames import LARGEST, CompiledNames
+from wheelfix.pe.modulenames import may_make
 from wheelfix.pycode.budget import separate_budget
 from wheelfix.pycode.sourcecode import (
     NO_MODULE,
@@ -107,6 +107,8 @@ class MissingModules:
         all_gone = not self._extensions and end.error in (NOT_LOADED, NO_MODULE)
         files = {end.place[0], *(end.ran if all_gone else ())}
         gone = fault.target if fault is not None else next((n for n, file in self.named.items() if file in files), "")
+        if self._may_be_made(gone):
+            return  # opendal's only extension module makes opendal.operator and others
         if gone in self.named or (fault is not None and self._is_own_name(fault)):
             file = end.place[0] if fault is not None else self.named[gone]
             yield gone, file, f"{end.error}: {shown_message(end)}".rstrip(": "), True
@@ -175,7 +177,7 @@ class MissingModules:
         for importer in importers:  # grows while it is walked
             text, path = self._text(importer), self._view.module_file(importer) or ""
             for name, is_module in imported_first(text, path, budget) if text else ():
-                for found in _prefixes(name) if name.startswith(f"{self._top}.") else ():
+                for found in _prefixes(name) if name.startswith(f"{self._top}.") and is_module is not None else ():
                     if found not in by and (is_module or self._is_no_name(found)):
                         by[found] = importer
                         importers.append(found)
@@ -195,15 +197,17 @@ class MissingModules:
         way = [module]
         while way[-1] in certain:
             way.append(certain[way[-1]])
-        package, _, last = module.rpartition(".")
+        package = module.rpartition(".")[0]
         runs = (*way[1:], package, *_prefixes(root))
         if way[-1] != root or any(_MAKES_MODULES.search(self._text(name) or "") for name in runs):
             return ""
-        # One of that name is the module itself, in another folder.
+        return "" if self._may_be_made(module) else self._view.module_file(way[1]) or ""
+
+    def _may_be_made(self, module: str) -> bool:
+        """Whether a compiled module may make a module, apart from one of that name, which is it in another folder."""
+        last = module.rpartition(".")[2]
         others = (path for path in self._extensions if base_name(path).partition(".")[0] != last)
-        small = (path for path in others if self._view.file(path).size <= LARGEST)
-        made = any(CompiledNames(self._view.source(path)).may_make(last) for path in small)
-        return "" if made else self._view.module_file(way[1]) or ""
+        return bool(module) and any(may_make(self._view.source(path), last) for path in others)
 
     # ------------------------------------------------------------------------------------------ named in some file
 
@@ -235,8 +239,8 @@ class MissingModules:
                     self._look_into(named)
                 elif not sure and indent and self._goes_without(named, path, code or ""):
                     continue  # _distributor_init_local of SciPy
-                elif not (self._view.module_file(named.rpartition(".")[0]) or "").endswith(".pyd"):
-                    # Unless it is below an extension module, which may make it: torch._C._nn
+                elif not any((self._view.module_file(one) or "").endswith(".pyd") for one in _prefixes(named)):
+                    # Unless it is below an extension module, which may make it: torch._C._nn, zarrista._zarrista.codec
                     (self.named if sure else self.perhaps)[named] = path
 
     def _is_gone(self, top: str) -> bool:

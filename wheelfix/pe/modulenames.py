@@ -135,6 +135,11 @@ class CompiledNames:
         )
 
 
+def may_make(source: ByteSource, module: str) -> bool:
+    """Whether an extension module may make a module; one that is too large to be searched, as opendal's, may."""
+    return source.size > LARGEST or CompiledNames(source).may_make(module)
+
+
 def _begins(data: bytes, at: int) -> bool:
     """Whether a text may begin at a place: after the zero of another one, or aligned after what is not text.
 

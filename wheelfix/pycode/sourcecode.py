@@ -336,17 +336,20 @@ def read_imports(
     return found
 
 
-def imported_first(source: str, path: str, budget: CodeBudget) -> list[tuple[str, bool]]:
-    """The names that importing a file imports for certain, and whether nothing but a module can have each."""
+def imported_first(source: str, path: str, budget: CodeBudget) -> list[tuple[str, bool | None]]:
+    """The names that importing a file imports for certain, and whether nothing but a module can have each.
+
+    None stands for a module that only one of two ways takes a name from, as ezdxf from what is compiled or is not.
+    """
     package = posixpath.dirname(path.removeprefix(SITE_PACKAGES + "/")).replace("/", ".")
 
-    def names(tree: ast.Module) -> Iterator[tuple[str, bool]]:
+    def names(tree: ast.Module) -> Iterator[tuple[str, bool | None]]:
         for node, either in _run_first(tree):
             if isinstance(node, ast.Import):
                 yield from ((alias.name, True) for alias in node.names)
             else:
                 origin, *found = [name.lstrip(".") for name in imported_from(node, package)]
-                yield from () if either else [(origin, True)]
+                yield origin, None if either else True
                 yield from ((name, False) for name in found)
 
     return _taken(source, path, budget, names) or []

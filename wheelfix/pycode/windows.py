@@ -656,7 +656,7 @@ class WindowsMachine:
             self.refused[path] = failure, self.process.edges, self.process.touched
         self.last_chain = tuple(base_name(step) for step in failure.chain)
         own = path if "/" in path else base_name(failure.chain[0])
-        if path in self.view or self.files.is_own(path) or not has_folder:
+        if path in self.view or self.files.is_own(path) or (name and not has_folder):  # qutip loads "" and goes on
             self.missed[own] = self.last_chain if len(failure.chain) > 1 else ()
         error = load_error(name if not has_folder else ntpath.abspath(ntpath.join(self.folder, name)), failure, cffi)
         error.failure = LoadFault("cffi" if cffi else "load", own, failure, ntpath.basename(name))

@@ -14,7 +14,7 @@ from wheelfix.loader.packagecode import package_loads
 from wheelfix.loader.packageloading import module_name, stem
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import CodeFault, Finding, Severity, canonical, dll_key
-from wheelfix.pe.modulenames import LARGEST, CompiledNames
+from wheelfix.pe.modulenames import may_make
 from wheelfix.pycode.budget import NOT_PYTHON, budget_of
 from wheelfix.pycode.sourcecode import (
     NO_MODULE,
@@ -165,15 +165,18 @@ def own_module_missing(subject: Subject) -> Findings:
     fails = {one.module: f"importing {one.below} fails" if one.below else "the import fails" for one in followed}
     found = {absent.module: (absent.file, "") for absent in followed if absent.sure}
     claims = _Claims(subject)
+    perhaps = set[str]()
     for module, sure, file in sorted(_imported_first(subject, claims), key=lambda one: not one[1]):
-        if claim := claims.about(module, sure=sure):
-            found.setdefault(module, (file, f", although {claim}"))
+        if module not in found and (claim := claims.about(module, sure=bool(sure))):
+            found[module] = file, f", although {claim}"
+            perhaps |= {module} if sure is None else set()
     for module, (file, although) in found.items():
         needed = not although.endswith(".pyi is there") or _is_needed_in_public(subject, module_name(file))
         why = fails.get(module, f"importing {_imported_as(file)} fails")
         why = "what it defines is missing" if claims.is_namespace(module) else why
         why += "" if needed else ", and only private modules need it"
-        severity = Severity.ERROR if needed else Severity.UNSURE
+        why = "one of two ways of the code does, and which is taken is not known" if module in perhaps else why
+        severity = Severity.ERROR if needed and module not in perhaps else Severity.UNSURE
         yield replace(_not_there(subject, module, file, f"{although}: {why}"), severity=severity)
     unsure = [] if found or not claims.tag else followed
     for absent in unsure:
@@ -205,7 +208,8 @@ def _is_needed_in_public(subject: Subject, module: str) -> bool:
             return True
         for path, source in python_code(subject.view, (one.rpartition(".")[2].encode(),)):
             importer = _imported_as(path)
-            names = (name for name, _ in imported_first(source, path, budget)) if importer not in wanted else ()
+            first = imported_first(source, path, budget) if importer not in wanted else ()
+            names = (name for name, is_module in first if is_module is not None)
             if any(f"{name}.".startswith(f"{one}.") for name in names):
                 wanted.append(importer)
     return False
@@ -411,8 +415,7 @@ class _Claims:
             return True
         below = f"{SITE_PACKAGES}/{f'{package}.{name}'.lstrip('.').replace('.', '/')}/"  # which need the module
         others = (path for path in self._compiled if not path.startswith(below) and stem(path) != name)
-        small = (path for path in others if self._view.file(path).size <= LARGEST)
-        return any(CompiledNames(self._view.source(path)).may_make(name) for path in small)
+        return any(may_make(self._view.source(path), name) for path in others)
 
     def is_named_like_the_package(self, name: str) -> bool:
         """Whether a module beside the packages is this wheel's: ``_jpype`` beside ``jpype``, and nobody else's."""
@@ -431,7 +434,7 @@ class _Claims:
         return python_source(self._view, path).decode("utf-8", "replace") if path in self._view else default
 
 
-def _imported_first(subject: Subject, claims: _Claims) -> Iterator[tuple[str, bool, str]]:
+def _imported_first(subject: Subject, claims: _Claims) -> Iterator[tuple[str, bool | None, str]]:
     """The names that importing a file of the package imports for certain, whether each is a module, and the file.
 
     A module beside the packages also where a function imports it: cffi's own is needed for whatever cffi does.
