@@ -115,7 +115,8 @@ class CompiledNames:
         """
         if b"pyo3" in self._data and any(f"{module}{end}".encode() in self._data for end in _RUST_SOURCES):
             return True
-        return self.has(module) and (b"__pyx_" not in self._data or f"{module}.pyx".encode() in self._data)
+        of_cython = b"__pyx_" in self._data or b".pyx\0" in self._data
+        return self.has(module) and (not of_cython or f"{module}.pyx".encode() in self._data)
 
     def _is_rust_text(self, name: bytes) -> bool:
         """Whether some address of the name is used together with its length."""
