@@ -106,9 +106,8 @@ class PackageHabits:
             if missing.named or missing.perhaps:
                 for module, file, raised, sure in missing.needed(self.followed.of(top)):
                     yield AbsentModule(module, "", "", file, sure, raised=raised)
-            for module, file, package in missing.below():
-                if not self.followed.may_be_chosen(self._view.module_file(package) or ""):
-                    yield AbsentModule(module, "", "", file, below=package)
+            for module, file, package in missing.below(self.followed.may_be_chosen):
+                yield AbsentModule(module, "", "", file, below=package)
 
     def absent_of_others(self) -> Iterator[tuple[str, str, bool]]:
         """The modules of others for want of which the import of a package ends, whether they are required or not.

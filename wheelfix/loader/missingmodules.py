@@ -25,7 +25,7 @@ from wheelfix.pycode.sourcecode import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from wheelfix.loader.view import FileView
     from wheelfix.pycode.importer import ImportEnd
@@ -113,10 +113,11 @@ class MissingModules:
             file = end.place[0] if fault is not None else self.named[gone]
             yield gone, file, f"{end.error}: {shown_message(end)}".rstrip(": "), True
 
-    def below(self) -> Iterator[tuple[str, str, str]]:
+    def below(self, may_be_chosen: Callable[[str], bool]) -> Iterator[tuple[str, str, str]]:
         """Those that importing a package below needs, with the file that imports each, and the package.
 
         photutils does not import photutils.geometry, users do. For all such packages few files more are looked into.
+        One that code may choose among several, by its path, may be for another machine.
         """
         if not self._extensions:
             return
@@ -129,6 +130,7 @@ class MissingModules:
                 while way[-1] != package:
                     way.append(self._by[way[-1]])
                 sure = all(self._imports_for_certain(importer, name) for name, importer in itertools.pairwise(way))
+                sure = sure and not may_be_chosen(self._view.module_file(package) or "")
                 first = self._certain_importer(name, dict(itertools.pairwise(way)), package) if sure else ""
                 if first:
                     yield name, first, package
