@@ -145,6 +145,10 @@ class WorkerPool:
             self._start_worker()
         return task
 
+    def at_most(self, jobs: int) -> None:
+        """Use no more threads than these; those that run already go on."""
+        self._jobs = min(self._jobs, jobs)
+
     def start_last_worker(self) -> None:
         """Have one thread more, for a caller that waits."""
         if len(self._threads) < self._jobs:
