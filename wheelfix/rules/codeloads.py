@@ -276,6 +276,8 @@ _OTHER_SYSTEMS = ("macos", "osx", "darwin", "linux", "unix", "posix", "x11", "wa
 """What is in the names of modules that wheels for Windows have no more than a stub of: matplotlib's ``_macosx``."""
 _BUILT = (".lib", ".exp", ".pdb", ".a")
 """How files end that are made when an extension module is built."""
+_OF_ANOTHER_RELEASE = 4
+"""Modules of the newest release that are not there; SciPy 1.17.0 has 34 fewer."""
 _TRANSLATED = (".c", ".cpp")
 """How files end that Cython makes."""
 
@@ -317,8 +319,9 @@ class _Claims:
         own = [*_own_paths(subject)] if listed else []
         listed.difference_update(map(stem, filter(_is_module, own)))
         self._listed = listed.difference(part for path in own for part in folder(inside(path)).split("/"))
-        released = (name for top in self._tops for name in released_modules(top) if not self._is_there(name))
-        self._released = set(filter(self._is_imported_beside, released))
+        released = [name for top in self._tops for name in released_modules(top) if not self._is_there(name)]
+        few = len(released) <= _OF_ANOTHER_RELEASE  # else this is another release, which has other modules
+        self._released = set(filter(self._is_imported_beside, released)) if few else set[str]()
         self._compiled = [path for path in (*subject.images, *subject.malformed) if path.lower().endswith(".pyd")]
         self.tag = subject.distribution.tags[0] if not self._compiled and _is_for_one_python(subject) else ""
         """The first tag of a wheel for one kind of Python in which no extension module is left."""

@@ -197,7 +197,7 @@ class InflatedSource:
         self._remembered = 0
         self._head = self._frontier = Position(codec.inflater())
         """Where it was inflated last, and how far it was ever inflated."""
-        self._checkpoints, self._spacing = [self._frontier.fork()], CHECKPOINT_STEP
+        self._checkpoints, self._spacing = list[Position](), CHECKPOINT_STEP
 
     @property
     def size(self) -> int:
@@ -246,9 +246,9 @@ class InflatedSource:
         if offset >= self._frontier.reached:
             self._head = self._frontier
         else:
-            nearest = next(place for place in reversed(self._checkpoints) if place.reached <= offset)
-            if not nearest.reached <= self._head.reached <= offset:
-                self._head = nearest.fork()
+            nearest = next((place for place in reversed(self._checkpoints) if place.reached <= offset), None)
+            if not (nearest.reached if nearest else 0) <= self._head.reached <= offset:
+                self._head = nearest.fork() if nearest else Position(codec.inflater())
         while True:
             start = self._head.reached
             chunk = self._step(self._head, end)
@@ -306,7 +306,8 @@ class InflatedSource:
 
     def _keep_place(self) -> None:
         """Keep a copy of how far the stream was inflated, if the last one is far behind."""
-        if self._frontier.reached - self._checkpoints[-1].reached >= self._spacing:
+        last = self._checkpoints[-1].reached if self._checkpoints else 0
+        if self._frontier.reached - last >= self._spacing:
             self._checkpoints.append(self._frontier.fork())
             if len(self._checkpoints) > CHECKPOINTS:
                 del self._checkpoints[1::2]
