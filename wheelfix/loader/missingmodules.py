@@ -72,7 +72,7 @@ class MissingModules:
     def __init__(self, view: FileView, top: str, extensions: Sequence[str]) -> None:
         """``extensions`` are the extension modules that importing the package can load."""
         self._view, self._top, self._extensions = view, top, extensions
-        self._most = MANY_RUN if extensions else FEW_RUN
+        self._most, self._below = MANY_RUN if extensions else FEW_RUN, False
         self._names: dict[str, tuple[frozenset[str], bool] | None] = {}
         """By package: the names that it defines, and whether it takes others with a star; None if it may have any."""
         self._seen = {top}
@@ -121,7 +121,7 @@ class MissingModules:
         """
         if not self._extensions:
             return
-        self._most = len(self._seen) + FEW_RUN
+        self._most, self._below = len(self._seen) + FEW_RUN, True
         for package in self._packages_below():
             known = {*self.named}
             self._look_into(package)
@@ -220,6 +220,8 @@ class MissingModules:
         package, at_import = module if path.endswith("/__init__.py") else module.rpartition(".")[0], set[object]()
         for statement in _imports(code or ""):
             indent, source, names, plain = statement
+            if indent and self._below:
+                continue  # what is not certain does not count there
             first = (source or plain).partition(".")[0]
             if first not in ("", self._top):
                 if not indent and self._is_gone(first):
