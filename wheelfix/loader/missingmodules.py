@@ -63,7 +63,7 @@ def _imports(code: str) -> list[tuple[str, str, str, str]]:
 
 def _prefixes(name: str) -> list[str]:
     """The packages that a dotted name goes through, and the name itself."""
-    return [name[: end.start()] for end in re.finditer(r"\.|$", name)]
+    return list(itertools.accumulate(name.split("."), "{}.{}".format))
 
 
 class MissingModules:
