@@ -298,6 +298,7 @@ def test_a_wheel_whose_only_module_is_gone(tmp_path, tag, files, broken):
         ({"pkg/_sub/__init__.py": "from ._c import *\n"}, ""),
         ({"pkg/sub/__init__.py": "from .data import *\n", "pkg/sub/data/LICENSE": ""}, ""),
         ({"pkg/sub/__init__.py": "from ._c import *\n", "pkg/choose.py": "first = 'pkg.sub'\n"}, ""),
+        ({"pkg/sub/__init__.py": "from ._c import *\nlog = 'pkg.sub'\n"}, "pkg.sub._c"),
         (
             {
                 "pkg/sub/__init__.py": "from .fast import f\n",
@@ -319,6 +320,7 @@ def test_a_wheel_whose_only_module_is_gone(tmp_path, tag, files, broken):
         *(
             "vtk-streaming: a folder",
             "zmq.backend.cffi: chosen by name",
+            "what it calls itself",
             "backports.zstd: compiled, and Python beside it",
         ),
         "one of two ways",
@@ -331,6 +333,14 @@ def test_a_package_that_only_users_import(tmp_path, files, missing):
     assert [item.subject for item in report.findings if item.code == "WF332"] == ([missing] if missing else [])
     assert report.first_failure is None
     assert all(item.message.endswith("importing pkg.sub fails") for item in report.findings if item.code == "WF332")
+
+
+def test_a_large_module_is_searched_before_it_is_an_excuse(tmp_path, monkeypatch):
+    """That of opendal is larger than others that are searched; it has the names of the modules that it makes."""
+    monkeypatch.setattr("wheelfix.pe.modulenames.LARGEST", 100)
+    files = {"pkg/_c.pyd": extension(name="_c"), "pkg/__init__.py": "from . import _c\nfrom pkg.operator import X\n"}
+    report = scan(build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files=files), ALONE)
+    assert found(report) == [("WF332", Severity.ERROR, "pkg.operator")]
 
 
 WAYS = "import os\nif os.environ.get('X'):\n    from ._a import f\nelse:\n    from .b import f\n"
@@ -351,19 +361,22 @@ WAYS = "import os\nif os.environ.get('X'):\n    from ._a import f\nelse:\n    fr
     ],
 )
 def test_what_compiled_code_may_make_is_not_left_out(tmp_path, monkeypatch, files, expected):
-    monkeypatch.setattr("wheelfix.pe.modulenames.LARGEST", 100)
+    monkeypatch.setattr("wheelfix.pe.modulenames.LARGEST_ASKED", 100)
     files = {"pkg/_c.pyd": extension(name="_c"), **files}
     report = scan(build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files=files), ALONE)
     assert [item for item in found(report) if item[0].startswith("WF3")] == expected
 
 
-@pytest.mark.parametrize(("requirement", "broken"), [("pkg-core==1.0", False), ("numpy>=1.26", True)])
-def test_a_wheel_that_is_made_of_others(tmp_path, requirement, broken):
+@pytest.mark.parametrize(
+    ("requirement", "more", "broken"),
+    [("pkg-core==1.0", {}, False), ("numpy>=1.26", {}, True), ("pkg-core==1.0", {"pkg/__init__.pyi": ""}, True)],
+)
+def test_a_wheel_that_is_made_of_others(tmp_path, requirement, more, broken):
     """The wheel of itk is for one Python, has no file but its metadata, and requires itk-core==5.4.7 and five more."""
     files = {
         "pkg-1.0.dist-info/METADATA": f"Metadata-Version: 2.1\nName: pkg\nVersion: 1.0\nRequires-Dist: {requirement}\n"
     }
-    report = scan(build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files=files), ALONE)
+    report = scan(build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files=files | more), ALONE)
     assert ("WF209" in [item.code for item in report.findings]) is broken
 
 

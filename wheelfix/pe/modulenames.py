@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 LARGEST = 32 << 20
 """Bytes of an extension module in which names are looked for."""
+LARGEST_ASKED = 128 << 20
+"""The same where a module is missing that it may make, which few wheels have; that of opendal has 50 MB."""
 _LARGEST_TABLE = 4 << 20
 """Bytes of the strings of one Cython module; those of the largest known have 300 kB."""
 _WORDS = (b"__main__", b"__name__", b"__test__")
@@ -91,9 +93,9 @@ _SHORTEST_ALONE = 4
 class CompiledNames:
     """What an extension module says about the modules that it may import."""
 
-    def __init__(self, source: ByteSource) -> None:
+    def __init__(self, source: ByteSource, most: int = LARGEST) -> None:
         self._source = source
-        self._data = source.read_at(0, min(source.size, LARGEST))
+        self._data = source.read_at(0, min(source.size, most))
         self._cython = _cython_strings(self._data)
 
     def has(self, module: str) -> bool:
@@ -137,8 +139,8 @@ class CompiledNames:
 
 
 def may_make(source: ByteSource, module: str) -> bool:
-    """Whether an extension module may make a module; one that is too large to be searched, as opendal's, may."""
-    return source.size > LARGEST or CompiledNames(source).may_make(module)
+    """Whether an extension module may make a module; of one that is too large to be searched nothing else is known."""
+    return source.size > LARGEST_ASKED or CompiledNames(source, LARGEST_ASKED).may_make(module)
 
 
 def _begins(data: bytes, at: int) -> bool:

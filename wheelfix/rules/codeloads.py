@@ -260,7 +260,9 @@ def nothing_to_import(subject: Subject) -> Findings:
 
 
 def _is_made_of_others(subject: Subject) -> bool:
-    """Whether a wheel requires others in its own version, as itk does, whose modules are in itk-core and five more."""
+    """Whether a wheel has nothing but metadata and requires others in its own version, as itk requires itk-core."""
+    if any(not inside(path).startswith(f"{base(subject.distribution.dist_info)}/") for path in _own_paths(subject)):
+        return False
     version = re.escape(subject.distribution.version)
     return any(re.fullmatch(rf"[\w.-]+ ?\(?== ?{version}\)?", one) for one in subject.distribution.requires)
 
