@@ -11,7 +11,7 @@ from typing import get_type_hints
 import pytest
 
 import wheelfix.model
-from wheelfix.base.values import as_tree, dataclass, field, frozen, is_value, replace
+from wheelfix.base.values import FEW, as_tree, dataclass, field, frozen, is_value, replace
 from wheelfix.model import Finding, Severity
 
 
@@ -70,6 +70,13 @@ def test_defaults_are_made_anew():
     first.items.append("y")
     assert (first.items, second.items, Basket("c").items, second.count) == (["y"], ["x"], [], 1)
     assert Open("x") == Open(name="x", size=3)
+
+
+def test_the_first_objects_are_made_like_all_others():
+    made = [Open("x", size=number) for number in range(3 * FEW)]
+    assert [one.size for one in made] == [*range(3 * FEW)]
+    assert len({one.name for one in made} | {Open("x").name}) == 1
+    assert Open.__init__ is not Basket.__init__
 
 
 def test_somebody_may_wrap_the_making():

@@ -88,6 +88,44 @@ def test_code_that_only_users_call_and_that_needs_nothing_is_not_followed():
     assert followed_imports(view, Profile()).tops.keys() == {f"{SITE}pkg/__init__.py"}
 
 
+PATCH = (
+    "# start delvewheel patch\ndef _delvewheel_patch_1_13_2():\n    import os\n"
+    "    if os.path.isdir(libs_dir := os.path.abspath("
+    "os.path.join(os.path.dirname(__file__), os.pardir, 'pkg.libs'))):\n"
+    "        os.add_dll_directory(libs_dir)\n\n\n_delvewheel_patch_1_13_2()\ndel _delvewheel_patch_1_13_2\n"
+    "# end delvewheel patch\n"
+)
+MORE = {
+    "nothing else": ({}, True),
+    "imports behind it": ({f"{SITE}pkg/__init__.py": f'"""Says import."""\n{PATCH}from . import _x\n'}, True),
+    "an import before it": ({f"{SITE}pkg/__init__.py": f"from . import _x\n{PATCH}"}, False),
+    "code that loads": ({f"{SITE}pkg/__init__.py": f"{PATCH}import ctypes\nctypes.CDLL('kernel32')\n"}, False),
+    "another file that loads": ({f"{SITE}pkg/win.py": "import ctypes\nctypes.CDLL('kernel32')\n"}, False),
+    "a module above the package": ({f"{SITE}_top.pyd": None}, False),
+    "another folder": ({f"{SITE}pkg/__init__.py": PATCH.replace("pkg.libs", "other.libs")}, False),
+    "another form": ({f"{SITE}pkg/__init__.py": PATCH.replace("os.pardir", "'..'")}, False),
+}
+
+
+@pytest.mark.parametrize(("more", "known"), MORE.values(), ids=list(MORE))
+def test_where_only_the_code_of_delvewheel_matters_none_is_read(more, known):
+    """And what comes of it is the same as if it were read: psycopg2-binary and sentencepiece have no other."""
+    more = {path: extension() if text is None else text for path, text in more.items()}
+    files = {
+        f"{SITE}pkg/__init__.py": PATCH,
+        f"{SITE}pkg/_x.pyd": extension({"helper.dll": ["f"]}),
+        f"{SITE}pkg.libs/helper.dll": forge_dll("helper.dll", exports=["f"]),
+    }
+    view, comment = make_view({**files, **more}), f"{SITE}pkg/read.py"
+    loads, same = package_loads(view, Profile()), make_view({**files, **more, comment: "def f():\n    CDLL = 1\n"})
+    assert bool(loads.first) is known
+    read = package_loads(same, Profile())
+    assert not read.first
+    assert (loads.folders, loads.added) == (read.folders, read.added)
+    one, other = resolve(view, Profile()), resolve(same, Profile())
+    assert (one.first_failure, one.search_dirs, one.edges) == (other.first_failure, other.search_dirs, other.edges)
+
+
 def test_folders_of_other_distributions_and_unread_calls_are_kept_with_their_place():
     """A set of distributions needs them: Library/bin is filled by mkl, vtk.libs by vtk."""
     code = (

@@ -1,9 +1,9 @@
 """Values: the dataclasses of this package, made for a tenth of what they usually cost (DESIGN has the figures).
 
 The standard library compiles six functions for each frozen class whenever the program starts, which for the two
-hundred classes here is a quarter of a small scan. Ours share their functions; only ``__init__`` is compiled, when the
-first object of a class is made. To a type checker they are the standard ones, and a frozen one refuses assignments as
-those do. ``dataclasses.fields``, ``asdict`` and ``replace`` work on them as well.
+hundred classes here is a quarter of a small scan. Ours share their functions; only ``__init__`` is compiled, for
+classes with more than a few objects. To a type checker they are the standard ones, and a frozen one refuses assignments
+as those do. ``dataclasses.fields``, ``asdict`` and ``replace`` work on them as well.
 """
 
 from __future__ import annotations
@@ -93,19 +93,34 @@ def _made(cls: Any, shared: Mapping[str, Any]) -> Any:
         if name in body:
             delattr(cls, name)
     cls._values, cls.__match_args__ = found, tuple(found)  # type: ignore[misc]
+    cls._objects, cls._required = 0, {name for name, one in found.items() if one.required}
     for name, thing in shared.items():
         if name not in body:
             setattr(cls, name, thing)
     return cls
 
 
+FEW = 30
+"""A class with more objects than this gets a compiled function, which costs as much as thirty of them without it."""
+
+
 def _init(self: Any, /, *args: Any, **kwargs: Any) -> None:
-    """Make way for a compiled function when the first object is made."""
+    """Make one of the first objects of a class; a compiled function makes the others, and refuses wrong arguments."""
     cls = type(self)
-    compiled = _compiled(cls)
-    if cls.__init__ is _init:  # and it is not wrapped
-        cls.__init__ = compiled
-    compiled(self, *args, **kwargs)
+    cls._objects += 1
+    given = dict(zip(cls.__match_args__, args)) | kwargs  # noqa: B905  # too many are refused below
+    fits = len(given) == len(args) + len(kwargs) and cls._required <= given.keys() <= cls._values.keys()
+    if cls._objects > FEW or not fits:
+        compiled = _compiled(cls)
+        if cls.__init__ is _init:  # and it is not wrapped
+            cls.__init__ = compiled
+        compiled(self, *args, **kwargs)
+        return
+    for name, one in cls._values.items():
+        made = given[name] if name in given else one.default if one.default_factory is None else one.default_factory()
+        object.__setattr__(self, name, made)
+    if hasattr(cls, "__post_init__"):
+        self.__post_init__()
 
 
 def _compiled(cls: Any) -> Any:

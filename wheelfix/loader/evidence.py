@@ -12,7 +12,7 @@ from wheelfix.knowledge.families import demangle, family_of
 from wheelfix.knowledge.provider_index import ProviderAnswer, Ships, provider_index
 from wheelfix.knowledge.providers import Owner, conda_package, module_owners, owners_of
 from wheelfix.knowledge.system import runtime_file
-from wheelfix.loader.followed import FollowedImports, packages_above, shown_message, top_level
+from wheelfix.loader.followed import FollowedImports, packages_above, top_level
 from wheelfix.loader.missingmodules import MissingModules
 from wheelfix.loader.packageloading import PackageLoading, adds_toolkit
 from wheelfix.loader.places import Neighbours
@@ -93,7 +93,7 @@ class PackageHabits:
                 if end.fault is not None and end.fault.cause == "module":
                     last = end.fault.target.partition(".")[0]
                     gone = {name: file for name, file in gone.items() if name == last}
-                raised = "" if end.fault is not None else f"{end.error}: {shown_message(end)}".rstrip(": ")
+                raised = "" if end.fault is not None else f"{end.error}: {end.shown}".rstrip(": ")
                 yield from ((name, file, raised) for name, file in gone.items())
                 assumed |= gone.keys()
 

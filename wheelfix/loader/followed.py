@@ -27,7 +27,6 @@ from wheelfix.pycode.sourcecode import (
     python_source,
     read_imports,
 )
-from wheelfix.pycode.windows import SITE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -440,7 +439,7 @@ def _fault(view: FileView, root: str, end: ImportEnd) -> CodeFault | None:
         return None
     if not end.missed:
         names = (fault.target,) if fault is not None else (root,)
-        text = shown_message(end) or "…"
+        text = end.shown or "…"
         return CodeFault("end", root, file, line, names, end.error, sure=True, text=text)
     inside = any("/" in name or view.named(name.lower()) for name in end.missed)
     # A wheel without DLLs of its own, such as python-magic, leaves them to the user.
@@ -450,15 +449,10 @@ def _fault(view: FileView, root: str, end: ImportEnd) -> CodeFault | None:
     # unicorn looks for runtimes of its compiler before it looks for unicorn.dll, and does without them.
     missed = tuple(sorted(end.missed, key=lambda name: not _is_named_after(name, root)))
     made = CodeFault("raise", root, file, line, missed, end.error, sure=sure)
-    return replace(made, chain=end.chain, text=shown_message(end))
+    return replace(made, chain=end.chain, text=end.shown)
 
 
 def _is_named_after(dll: str, path: str) -> bool:
     """Whether a DLL has the name of the package that a file is in, or the other way round."""
     stem, package = base_name(dll).lower().rpartition(".")[0].removeprefix("lib"), top_level(path).lower()
     return bool(stem) and (package in stem or stem in package)
-
-
-def shown_message(end: ImportEnd) -> str:
-    """The first line of the text of an exception."""
-    return end.message.partition("\n")[0].replace(SITE, "…")

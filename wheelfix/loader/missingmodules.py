@@ -7,7 +7,6 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import regex
-from wheelfix.loader.followed import shown_message
 from wheelfix.loader.packageloading import module_name
 from wheelfix.loader.view import SITE_PACKAGES, base_name
 from wheelfix.pe.modulenames import may_make
@@ -111,7 +110,7 @@ class MissingModules:
             return  # opendal's only extension module makes opendal.operator and others
         if gone in self.named or (fault is not None and self._is_own_name(fault)):
             file = end.place[0] if fault is not None else self.named[gone]
-            yield gone, file, f"{end.error}: {shown_message(end)}".rstrip(": "), True
+            yield gone, file, f"{end.error}: {end.shown}".rstrip(": "), True
 
     def below(self, may_be_chosen: Callable[[str], bool]) -> Iterator[tuple[str, str, str]]:
         """Those that importing a package below needs, with the file that imports each, and the package.

@@ -7,6 +7,7 @@ import fnmatch
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.base.parsing import regex
 from wheelfix.base.values import frozen, replace
 from wheelfix.loader.loadcall import AS_PYTHON_DOES
 from wheelfix.loader.packageloading import extension_modules, loading_of, module_name
@@ -24,14 +25,16 @@ from wheelfix.pycode.sourcecode import (
     python_source,
     read_imports,
 )
-from wheelfix.pycode.windows import ViewFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from wheelfix.pycode.reading import PathCode
+    from wheelfix.pycode.windows import ViewFiles
 
 _PATH = b"PATH"
+TOP_INIT = SITE_PACKAGES.count("/") + 2
+"""Slashes in the path of the ``__init__.py`` of a top-level package."""
 
 
 @frozen
@@ -92,7 +95,9 @@ class PackageLoads:
     """The Python files that load DLLs or add folders, sorted by path."""
     extensions: tuple[LoadEvent, ...] = ()
     coded: tuple[str, ...] = ()
-    """The Python files in whose code there are names of what loads DLLs."""
+    """The Python files in whose code there are names of what loads DLLs, and that were read for that."""
+    first: tuple[str, ...] = ()
+    """Folders that the code of delvewheel adds before anything else, where no other code had to be read."""
 
     @property
     def added(self) -> tuple[str, ...]:
@@ -113,24 +118,60 @@ class PackageLoads:
 @once_for_each
 def package_loads(view: FileView, profile: Profile) -> PackageLoads:
     """Find out, without running anything, what importing the subject of a view loads."""
-    around = ViewFiles(view, profile)
-    budget = budget_of(view)
     words = (*WORDS, _PATH) if profile.searches_path else WORDS
-    named = python_code(view, words)
+    named = dict(python_code(view, words))
+    modules = {path: module_name(path) for path in extension_modules(view, profile)}
+    extensions = tuple(
+        LoadEvent(path, "extension", module) for path, module in modules.items() if not _is_idle(view, module, modules)
+    )
+    reads_all = profile.searches_path or loading_of(view) is not None
+    patched = None if reads_all else _only_patched(view, named, modules)
+    if patched is not None:
+        files = tuple(FileLoads(folder.file, (folder.folder,), folders=(folder,)) for folder in patched)
+        return PackageLoads(files, extensions, first=tuple(dict.fromkeys(folder.folder for folder in patched)))
+    budget = budget_of(view)
     coded = {
         path: source
-        for path, source in named
+        for path, source in named.items()
         if (_PATH in words and _PATH.decode() in source) or names_loader(source, path, budget)
     }
     coded = dict(sorted(coded.items(), key=lambda pair: (pair[0].count("/"), pair[0])))  # what most import first
-    files = [file_loads(around, profile, path, source) for path, source in coded.items()]
-    files = _with_known_folders(view, files)
-    modules = {path: module_name(path) for path in extension_modules(view, profile)}
-    extensions = [
-        LoadEvent(path, "extension", module) for path, module in modules.items() if not _is_idle(view, module, modules)
-    ]
-    found = tuple(file for file in files if file != FileLoads(file.path))
-    return PackageLoads(found, tuple(extensions), tuple(coded))
+    reader = CodeReader(view, profile) if coded else None
+    read = [file_loads(reader, path, source) for path, source in coded.items() if reader is not None]
+    read = _with_known_folders(view, read)
+    found = tuple(file for file in read if file != FileLoads(file.path))
+    return PackageLoads(found, extensions, tuple(coded))
+
+
+_PATCH = regex(
+    r"# start delvewheel patch\s+def (_delvewheel_patch_\w{1,40})\(\):\s+import os\s+"
+    r"if os\.path\.isdir\(libs_dir := os\.path\.abspath\(os\.path\.join\(os\.path\.dirname\(__file__\), os\.pardir, "
+    r"'([^'\\/]{1,200})'\)\)\):\s+os\.add_dll_directory\(libs_dir\)\s+\1\(\)\s+del \1\s+# end delvewheel patch"
+)
+"""What delvewheel 1.4 and later put into the ``__init__.py`` of a package."""
+_IMPORT = regex(r"^[ \t]*(?:import|from(?! __future__))\b", re.MULTILINE)
+
+
+def _only_patched(view: FileView, named: dict[str, str], modules: Iterable[str]) -> list[CodeFolder] | None:
+    """The folders that delvewheel's code adds; None where other code matters as well, or the order in which it runs.
+
+    Most wheels that bundle DLLs have this code and no other that loads any: nothing has to be read then.
+    """
+    found = {}
+    for path, source in named.items():
+        patch = _PATCH.search(source)
+        if patch is None or path.count("/") != TOP_INIT or not path.endswith("/__init__.py"):
+            return None
+        before, behind = source[: patch.start()], source[patch.end() :]
+        folder = f"{SITE_PACKAGES}/{patch[2]}"
+        others = any(word.decode() in text for word in WORDS for text in (before, behind))
+        if others or _IMPORT.search(before) or not view.in_folder(folder):
+            return None
+        line = source.count("\n", 0, source.index("add_dll", patch.start())) + 1
+        found[parent(path)] = CodeFolder(folder, path, line)
+    alike = len({folder.folder for folder in found.values()}) == 1
+    under = (path.split("/")[:3] for path in modules)
+    return [*found.values()] if alike and all("/".join(parts) in found for parts in under) else None
 
 
 def _is_idle(view: FileView, module: str, modules: dict[str, str]) -> bool:
@@ -156,17 +197,26 @@ def _with_known_folders(view: FileView, files: list[FileLoads]) -> list[FileLoad
     ]
 
 
-def read_code(around: ViewFiles, path: str, source: str, budget: CodeBudget) -> PathCode:
-    """What a Python file does to the DLL search; the reader is imported when the first file is read."""
-    from wheelfix.pycode.reading import read_path_code
+class CodeReader:
+    """Reads what Python files of a view do to the DLL search; its room is imported when the first one is made."""
 
-    return read_path_code(source, path, budget, around)
+    def __init__(self, view: FileView, profile: Profile, *, blind: bool = False) -> None:
+        from wheelfix.pycode import reading, windows
+
+        self.view, self.profile = view, profile
+        self.around = windows.ViewFiles(view, profile, blind=blind)
+        self._budget = separate_budget(view) if blind else budget_of(view)
+        self._read = reading.read_path_code
+
+    def code(self, path: str, source: str) -> PathCode:
+        """What one file does."""
+        return self._read(source, path, self._budget, self.around)
 
 
-def file_loads(around: ViewFiles, profile: Profile, path: str, source: str) -> FileLoads:
+def file_loads(reader: CodeReader, path: str, source: str) -> FileLoads:
     """What one Python file does to the DLL search, read from its source."""
-    view = around.view
-    code = read_code(around, path, source, budget_of(view))
+    view, profile, around = reader.view, reader.profile, reader.around
+    code = reader.code(path, source)
     named: dict[str, None] = {}
     loaded: dict[str, LoadEvent] = {}
     flags: dict[str, int] = {}
@@ -218,9 +268,9 @@ def _is_absent(around: ViewFiles, asked: str) -> bool:
 def declared_folders(view: FileView) -> tuple[str, ...]:
     """Every folder that the package's code adds to the DLL search, also one in which there is no file yet."""
     found: dict[str, None] = {}
-    around, budget = ViewFiles(view, Profile(), blind=True), separate_budget(view)
+    reader = CodeReader(view, Profile(), blind=True)
     for path, source in python_code(view, (b"add_dll_directory",)):
-        found.update(dict.fromkeys(read_code(around, path, source, budget).added))
+        found.update(dict.fromkeys(reader.code(path, source).added))
     return tuple(folder for folder in found if folder.startswith(f"{SITE_PACKAGES}/"))
 
 

@@ -86,7 +86,8 @@ class FreshProcesses:
     """Loads everything that a package loads, each file in a process with only what is certainly there before it."""
 
     def __init__(self, blank: Loader, loads: PackageLoads, followed: FollowedImports) -> None:
-        self.blank, self.loads, self.followed = blank, loads, followed
+        self.blank, self.loads, self.followed = blank.fork() if loads.first else blank, loads, followed
+        self.blank.add_folders(loads.first)
         self.processes: dict[str, Loader] = {}
         """Processes by the folder whose modules are loaded in them."""
         self._of_code: list[Loader] = []
@@ -138,7 +139,7 @@ class FreshProcesses:
     def _loads_of_code(self) -> Iterator[Loaded]:
         """What Python code loads; of several files that load a DLL, one that fails without being caught decides."""
         files: dict[str, list[FileLoads]] = {}
-        for file in self.loads.files:
+        for file in self.loads.files if self.loads.coded else ():
             files.setdefault(file.path, []).append(file)
         found: dict[str, list[Loaded]] = {}
         for path, own in files.items():

@@ -547,6 +547,11 @@ class ImportEnd:
     """The process at the end."""
 
     @property
+    def shown(self) -> str:
+        """The first line of the text of the exception."""
+        return self.message.partition("\n")[0].replace(SITE, "…")
+
+    @property
     def certain(self) -> bool:
         """Whether it is known what is loaded, and how it ends: what was passed over lies in files that load nothing."""
         if self.error and not self.decided and self.fault is None and not self.missed:

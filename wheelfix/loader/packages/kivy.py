@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.packagecode import read_code
+from wheelfix.loader.packagecode import CodeReader
 from wheelfix.loader.packageloading import PackageLoading
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.view import SITE_PACKAGES, FileView
-from wheelfix.pycode.budget import budget_of
-from wheelfix.pycode.windows import ViewFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,9 +34,9 @@ def recognise(view: FileView) -> PackageLoading | None:
 
 
 def _folders(view: FileView) -> Iterator[str]:
-    around = ViewFiles(view, Profile())
+    reader = CodeReader(view, Profile())
     for file in view.files:
         inside = file.path.removeprefix(_DEPENDENCIES)
         if inside != file.path and inside.count("/") == 1 and inside.endswith("/__init__.py"):
-            code = read_code(around, file.path, view.read_text(file.path) or "", budget_of(view))
+            code = reader.code(file.path, view.read_text(file.path) or "")
             yield from (folder for folder in code.added if view.in_folder(folder))

@@ -14,13 +14,12 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.base.values import frozen
-from wheelfix.loader.packagecode import read_code
+from wheelfix.loader.packagecode import CodeReader
 from wheelfix.loader.packageloading import PackageLoading, Startup
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.view import BASE, SITE_PACKAGES, USER, FileView, base_name
 from wheelfix.model import LoadEvent
 from wheelfix.pycode.budget import budget_of
-from wheelfix.pycode.windows import ViewFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -186,4 +185,4 @@ def _other_folders(text: str, view: FileView) -> Iterator[str]:
     if _PREFIX_BIN.search(text):
         yield "bin"
     if "delvewheel" in text or "_wheelfix_" in text:  # code that a repair has put in adds folders
-        yield from read_code(ViewFiles(view, Profile(), blind=True), _INIT, text, budget_of(view)).added
+        yield from CodeReader(view, Profile(), blind=True).code(_INIT, text).added
