@@ -386,6 +386,20 @@ def test_a_folder_that_could_not_be_read_may_be_that_of_a_requirement(code, expe
     assert "puts it into Library/bin, which nothing adds to the search" in found.because
 
 
+@pytest.mark.parametrize(
+    ("first", "expected"),
+    [("dpctl", MayComeFrom), ("numpy", OwnedBy)],
+    ids=["dpctl requires intel-cmplr-lib-rt", "numpy requires nothing"],
+)
+def test_a_distribution_with_requirements_in_the_same_folder_may_add_it(first, expected):
+    """dpnp needs DLLs of onemkl-sycl-dft, and dpctl, which it imports first, adds Library/bin for others."""
+    requires = ("onemkl-sycl-dft<2026", "dpctl", "numpy")
+    found = provider("mkl_sycl_dft.5.dll", requires, f"import {first}\n{THEN}")
+    assert isinstance(found, expected)
+    assert "puts it into Library/bin, which nothing adds to the search" in found.because
+    assert ("requires intel-cmplr-lib-rt, and may add it" in found.because) is (expected is MayComeFrom)
+
+
 def test_a_name_with_delvewheels_hash_belongs_to_the_folder_that_code_adds():
     added = "import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), '..', 'flux.libs'))\n"
     assert isinstance(provider(MANGLED, ("flux",), added + THEN), MayComeFrom)

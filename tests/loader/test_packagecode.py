@@ -277,6 +277,13 @@ BACKENDS = {
         pytest.param("try:\n    import pkg._tbb\nexcept:\n    pass", True, id="bare-except"),
         pytest.param("with suppress(ImportError):\n    from ._tbb import f", True, id="suppress"),
         pytest.param("try:\n    import_module('pkg._tbb')\nexcept Exception:\n    pass", True, id="import-module"),
+        pytest.param(
+            "try:\n    s = spec_from_file_location('pkg._tbb', path)\n    s.loader.exec_module(module_from_spec(s))\n"
+            "except Exception:\n    pass",
+            True,
+            id="a spec, as comfy_kitchen makes one",
+        ),
+        pytest.param("s = spec_from_file_location('pkg._tbb', path)", False, id="a spec, not caught"),
         pytest.param("try:\n    from . import _tbb\nexcept ImportError as e:\n    raise X from e", False, id="raised"),
         pytest.param("try:\n    from . import _tbb\nexcept KeyError:\n    pass", False, id="another-error"),
         pytest.param("try:\n    pass\nexcept ImportError:\n    from . import _tbb", False, id="in-the-handler"),

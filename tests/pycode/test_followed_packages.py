@@ -82,6 +82,23 @@ def test_a_failure_that_a_virtual_environment_prevents_is_not_certain() -> None:
     assert (end.decided, end.reason) == (False, "it depends on whether this is a virtual environment")
 
 
+@pytest.mark.parametrize(
+    ("python", "decided", "error"),
+    [("", False, "FileNotFoundError"), ("python.exe", True, "FileNotFoundError"), ("Scripts/python.exe", True, "")],
+    ids=["a set of wheels", "an environment of conda", "a virtual environment"],
+)
+def test_an_environment_tells_by_its_python_whether_it_is_virtual(python: str, decided: bool, error: str) -> None:
+    """dpctl asks for pyvenv.cfg as well."""
+    code = (
+        f"{HEAD}venv = sys.base_exec_prefix != sys.exec_prefix\n"
+        "if not (venv and os.path.isfile(os.path.join(sys.exec_prefix, 'pyvenv.cfg'))):\n"
+        "    ctypes.CDLL(os.path.join(here, 'gone.dll'))\n"
+    )
+    files = {f"{SITE}pkg/__init__.py": code, **({python: CORE} if python else {})}
+    end = import_end(make_view(files), Profile(python=(3, 11)), "pkg", complete=True)
+    assert (end.decided, end.error) == (decided, error)
+
+
 def test_a_way_that_a_variable_opens_leaves_no_trace_in_a_list() -> None:
     """rtree puts the folder that a variable names into its list of candidates."""
     code = (

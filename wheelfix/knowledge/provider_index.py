@@ -265,6 +265,11 @@ class ProviderIndex:
             return None
         return entry.required_by(entry.versions.index(wanted))
 
+    def folders(self, distribution: str) -> tuple[str, ...]:
+        """Return every folder in which a distribution has DLLs, in whatever version."""
+        entry = self._entry(canonical(distribution))
+        return entry.folders if entry is not None else ()
+
     def _from_neighbours(
         self, entry: DistributionEntry, specifier: str, versions: Sequence[str], key: str
     ) -> ProviderAnswer:

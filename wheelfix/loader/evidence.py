@@ -498,20 +498,24 @@ class ProviderChain:
         unsure = owner is not None and owner.preloads
         if not unsure and self.habits.unread:
             unsure, because = True, f"{because}, as far as the package's code could be read"
-        if not unsure and (first := self._imported_user_of(dependency.name)):
+        if not unsure and (first := self._imported_user_of(dependency.name, folders)):
             unsure = True
-            because += f" here, but {first} is imported first, requires {dependency.name} too, and may add it"
+            because += f" here, but {first[0]} is imported first, requires {first[1]}, and may add it"
         if unsure:
             return MayComeFrom(name, (str(dependency),), because)
         return OwnedBy(name, dependency.name, False, because, dependency.specifier, dependency.via, versions, only)
 
-    def _imported_user_of(self, distribution: str) -> str:
-        """A distribution, not in the view, that the package imports and that requires this one as well."""
+    def _imported_user_of(self, distribution: str, folders: tuple[str, ...]) -> tuple[str, str] | None:
+        """A distribution, not in the view, that the package imports, and that requires this one or one like it.
+
+        It has DLLs in the same folder: dpnp imports dpctl, which adds ``Library/bin`` for Intel's runtimes.
+        """
+        index = provider_index()
         for name in self.imported:
-            required = provider_index().requirements(name) or ()
-            if name not in (distribution, *self.beside) and any(one.name == distribution for one in required):
-                return name
-        return ""
+            for one in index.requirements(name) or () if name not in (distribution, *self.beside) else ():
+                if one.name == distribution or not {*folders}.isdisjoint(index.folders(one.name)):
+                    return name, one.name
+        return None
 
     def _reach(
         self, dependency: Dependency, folders: tuple[str, ...], owner: Owner | None, steps: tuple[str, ...]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from wheelfix.base.values import field, frozen, replace
 from wheelfix.loader.packageloading import begin, has_entry, load_event, loading_of, startup_at, without_entry
-from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer, base_name
+from wheelfix.loader.view import BASE, SITE_PACKAGES, FileView, Layer, base_name
 from wheelfix.pe.modulenames import CompiledNames
 from wheelfix.pycode.budget import PYTHON_ERRORS, WrongIndent, is_lazy
 from wheelfix.pycode.calls import Attributes, Calls
@@ -574,6 +574,7 @@ class Imports:
         """``complete`` says that everything installed is in the view; in ``process`` nothing has happened."""
         self._view, self._profile, self._files = view, profile, ViewFiles(view, profile)
         self._complete, self._steps, self._process = complete, steps, process
+        self._venv = _is_venv(view)
         self._packages: dict[tuple[str, bool], PythonRun] = {}
         """The runs that have imported top-level packages."""
         self._ends: dict[tuple[str, bool], tuple[ImportEnd, bool, bool]] = {}
@@ -591,8 +592,8 @@ class Imports:
             unclear = Unclear("Python before 3.8 is not interpreted")
             return ImportEnd(False, unclear.reason, unclear=(unclear,))
 
-        def followed(*, venv: bool = False, deep: bool = False) -> tuple[ImportEnd, bool]:
-            if not venv and not assumed and not until:
+        def followed(*, venv: bool = self._venv is True, deep: bool = False) -> tuple[ImportEnd, bool]:
+            if venv is (self._venv is True) and not assumed and not until:
                 return self._shared(module, deep)
             run = self._new_run(venv=venv, deep=deep)
             run.assumed, run.until = assumed, dict(until) if until else None
@@ -602,11 +603,12 @@ class Imports:
         if (not end.decided or end.error) and end.others and self._view.beside is not None:
             deep = followed(deep=True)  # another distribution may help, or fail first
             end, asked_base = deep if deep[0].decided or not end.decided else (end, asked_base)
-        if end.decided and end.error and asked_base and not self._complete and not followed(venv=True)[0].error:
+        if end.decided and end.error and asked_base and self._venv is None and not followed(venv=True)[0].error:
             return replace(end, decided=False, reason="it depends on whether this is a virtual environment")
         return end
 
-    def _new_run(self, *, venv: bool = False, deep: bool = False) -> PythonRun:
+    def _new_run(self, *, venv: bool | None = None, deep: bool = False) -> PythonRun:
+        venv = self._venv is True if venv is None else venv
         process = self._process.fork() if self._process is not None else None
         machine = WindowsMachine(self._files, complete=self._complete, venv=venv, process=process)
         run = new_run(machine, steps=self._steps)
@@ -630,6 +632,13 @@ class Imports:
 
     def _note(self, run: PythonRun, module: str, end: ImportEnd, whole: bool) -> None:
         self._ends[module, run.deep] = end, whole, run.machine.asked_base
+
+
+def _is_venv(view: FileView) -> bool | None:
+    """Whether an environment is a virtual one; None where its Python is not in the view."""
+    if view.find("", "python.exe"):
+        return False
+    return True if view.find(BASE, "python.exe") or view.find("Scripts", "python.exe") else None
 
 
 def import_end(view: FileView, profile: Profile, module: str, **options: Any) -> ImportEnd:

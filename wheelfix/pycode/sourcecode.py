@@ -568,9 +568,12 @@ def imported_from(node: ast.ImportFrom, package: str) -> list[str]:
     return [origin, *(f"{origin}.{alias.name}" for alias in node.names)]
 
 
+_BY_NAME = frozenset({"import_module", "__import__", "spec_from_file_location"})
+
+
 def imported_by_call(node: ast.expr | None) -> list[str]:
-    """The name in ``importlib.import_module("pkg.module")``."""
-    if isinstance(node, ast.Call) and called(node) in ("import_module", "__import__") and node.args:
+    """The name in ``importlib.import_module("pkg.module")``, or in a spec for its file, as comfy_kitchen makes one."""
+    if isinstance(node, ast.Call) and called(node) in _BY_NAME and node.args:
         first = node.args[0]
         if isinstance(first, ast.Constant) and isinstance(first.value, str):
             return [first.value]

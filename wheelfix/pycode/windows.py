@@ -438,6 +438,7 @@ class WindowsMachine:
     ) -> None:
         """``process`` is one in which nothing has happened, and that knows more about other distributions."""
         self.files = files
+        self.venv = venv
         self.base = BasePrefix(f"{ROOT} Base" if venv else ROOT)
         """The folder of the Python that the environment was made from."""
         self.asked_base = False
@@ -533,6 +534,8 @@ class WindowsMachine:
         """Whether the view or Windows has a file; None for what another distribution may have."""
         if path in FOLDERS or HOME_FOLDER.startswith(f"{path}/"):
             return folder is not False
+        if path == "pyvenv.cfg" and self.venv:
+            return not folder
         found = self.files.exists(path, folder=folder)
         if self.lenient:
             return found
