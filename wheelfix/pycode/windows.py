@@ -280,7 +280,7 @@ class ViewFiles:
         names = self._named_in(fold(parent(start))).get(stem, [])
         python = self.profile.python
         tag = f".cp{python[0]}{python[1]}" if python is not None else ".cp"
-        own = (f"{tag}-", f"{tag}t-", ".abi3") if python is not None else (tag, ".abi3")  # 313t: free-threaded
+        own = (f"{tag}-", f"{tag}t-") if python is not None else (tag,)  # 313t: free-threaded
         for name in sorted(names, key=len, reverse=True):
             rest = name[len(stem) :].lower()
             if rest == ".pyd" or (rest.startswith(own) and rest.endswith(".pyd")):
