@@ -333,3 +333,27 @@ def test_the_command_in_a_hint_makes_the_finding_go(tmp_path, case):
         assert "user 1.0 has requirement flux>=2, but you have flux 1.0." in pip_check(env)
     run_hint(item, env, good)
     assert [one.findings for one in named(env, package)] == [()]
+
+
+IN_A_VENV = """import os, sys
+from os.path import isdir, isfile, join
+if sys.base_exec_prefix != sys.exec_prefix and isfile(join(sys.exec_prefix, "pyvenv.cfg")):
+    folder = join(sys.exec_prefix, "Library", "bin")
+    if isdir(folder):
+        os.add_dll_directory(folder)
+from . import _x
+"""
+
+
+def test_code_that_adds_the_folder_of_a_venv(tmp_path):
+    """dpctl was called broken in every venv that has it, and with ``--deps``; it does without in a Python itself."""
+    files = {"pkg/__init__.py": IN_A_VENV, "pkg/_x.pyd": pyd("python311.dll", "runtime.dll")}
+    wheel = build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files, requires=["rt"])
+    runtime = {"rt-1.0.data/data/Library/bin/runtime.dll": forge_dll("runtime.dll", exports=["f"])}
+    other = build_wheel(tmp_path, "rt", "1.0", "py3-none-win_amd64", runtime)
+    assert scanned(environment(tmp_path / "venv", wheel, other))["pkg"].verdict is Verdict.OK
+    plain = lay(environment(tmp_path / "plain", wheel, other, config=""), {"python.exe": b"MZ"})
+    assert scanned(plain)["pkg"].verdict is Verdict.BROKEN
+    (together,) = scan_all([wheel], ScanOptions(roots=RootOptions(discover=False), beside=(other,)))
+    assert isinstance(together, ScanReport)
+    assert together.verdict is Verdict.UNSURE

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.support.views import make_view
-from tests.support.wheels import build_wheel
+from tests.support.wheels import ALONE, build_wheel, needing
 from tools.forge import forge_dll
+from wheelfix.base.options import ScanOptions
 from wheelfix.exam.scan import scan
 from wheelfix.loader.followed import FollowedImports
 from wheelfix.loader.profile import Profile
@@ -418,3 +419,25 @@ def test_what_the_distributions_of_extras_require():
     assert isinstance(found, MayComeFrom)
     assert "nvidia-cublas-cu12" in found.distributions[0]
     assert "only with the extra 'cudnn'" in found.because
+
+
+@pytest.mark.parametrize(
+    ("code", "beside", "expected"),
+    [
+        ("import dpctl\nfrom . import ext\n", False, Verdict.UNSURE),
+        ("import dpctl\nfrom . import ext\n", True, Verdict.UNSURE),
+        ("from . import ext\n", False, Verdict.BROKEN),
+    ],
+    ids=["imported first", "and at hand, without what it requires", "not imported"],
+)
+def test_what_is_imported_first_may_add_the_folder_that_distributions_share(tmp_path, code, beside, expected):
+    """dpnp was called broken: dpctl adds ``Library/bin`` in a venv, for requirements of its own."""
+    requires = ["dpctl>=0.22", "onemkl-sycl-blas<2027.0a0,>=2026.0"]
+    wheel = needing(tmp_path, "mkl_sycl_blas.6.dll", files={"pkg/__init__.py": code}, requires=requires)
+    adding = "import os, sys\nfolder = os.path.join(sys.prefix, 'Library', 'bin')\n"
+    adding += "if os.path.isdir(folder):\n    os.add_dll_directory(folder)\n"
+    other = build_wheel(
+        tmp_path / "other", "dpctl", "0.22.1", files={"dpctl/__init__.py": adding}, requires=["intel-cmplr-lib-rt"]
+    )
+    options = ScanOptions(roots=ALONE.roots, beside=(other,) if beside else ())
+    assert scan(wheel, options).verdict is expected

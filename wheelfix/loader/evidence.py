@@ -506,14 +506,16 @@ class ProviderChain:
         return OwnedBy(name, dependency.name, False, because, dependency.specifier, dependency.via, versions, only)
 
     def _imported_user_of(self, distribution: str, folders: tuple[str, ...]) -> tuple[str, str] | None:
-        """A distribution, not in the view, that the package imports, and that requires this one or one like it.
+        """A distribution that the package imports, and that requires this one or one like it, not both in the view.
 
-        It has DLLs in the same folder: dpnp imports dpctl, which adds ``Library/bin`` for Intel's runtimes.
+        It has DLLs in the same folder: dpnp imports dpctl, which adds ``Library/bin`` for Intel's runtimes, if it is
+        there.
         """
         index = provider_index()
         for name in self.imported:
-            for one in index.requirements(name) or () if name not in (distribution, *self.beside) else ():
-                if one.name == distribution or not {*folders}.isdisjoint(index.folders(one.name)):
+            for one in index.requirements(name) or () if name != distribution else ():
+                like = one.name == distribution or not {*folders}.isdisjoint(index.folders(one.name))
+                if like and not (name in self.beside and one.name in self.beside):
                     return name, one.name
         return None
 

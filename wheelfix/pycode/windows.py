@@ -16,7 +16,7 @@ from wheelfix.knowledge.system import classify, runtime_file, system_dlls
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND, Failure
 from wheelfix.loader.loading import Loader, Target
 from wheelfix.loader.packageloading import startup_at
-from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name, parent
+from wheelfix.loader.view import SITE_PACKAGES, VENV_SETTINGS, FileView, base_name, parent
 from wheelfix.model import (
     Edge,
     EdgeKind,
@@ -534,7 +534,7 @@ class WindowsMachine:
         """Whether the view or Windows has a file; None for what another distribution may have."""
         if path in FOLDERS or HOME_FOLDER.startswith(f"{path}/"):
             return folder is not False
-        if path == "pyvenv.cfg" and self.venv:
+        if path == VENV_SETTINGS and self.venv:
             return not folder
         found = self.files.exists(path, folder=folder)
         if self.lenient:
