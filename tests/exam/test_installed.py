@@ -23,6 +23,7 @@ from wheelfix.model import Finding, ScanReport, Severity, Verdict
 SITE = "Lib/site-packages"
 VENV = "home = C:\\Python311\nversion = 3.11.7\n"
 ANY = "py3-none-any"
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 12345\n"
 
 
 def pyd(python: str = "python311.dll", *more: str) -> bytes:
@@ -357,3 +358,23 @@ def test_code_that_adds_the_folder_of_a_venv(tmp_path):
     (together,) = scan_all([wheel], ScanOptions(roots=RootOptions(discover=False), beside=(other,)))
     assert isinstance(together, ScanReport)
     assert together.verdict is Verdict.UNSURE
+
+
+@pytest.mark.parametrize(
+    ("damage", "code"), [(None, "WF102"), (b"", "WF202"), (b"MZ cut short", "WF201"), (POINTER, "WF203")]
+)
+def test_a_file_that_was_deleted_or_damaged_comes_back_with_its_distribution(tmp_path, damage, code):
+    """The command had NAME in it, or there was none: what was said is for who builds the wheel."""
+    files = {
+        "pkg/__init__.py": "from . import _x\n",
+        "pkg/_x.pyd": pyd("python311.dll", "own.dll"),
+        "pkg/own.dll": forge_dll("own.dll", exports=["f"]),
+    }
+    env = environment(tmp_path, build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files))
+    own = env / SITE / "pkg/own.dll"
+    own.unlink() if damage is None else own.write_bytes(damage)
+    (found,) = (item for item in scanned(env)["pkg"].findings if item.code == code)
+    assert (
+        found.hint
+        == "'python -m pip install --force-reinstall --no-deps \"pkg==1.0\"' with the environment's own Python"
+    )
