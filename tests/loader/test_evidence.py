@@ -187,11 +187,12 @@ ROOT_MODULE = forge_dll("_plot.pyd", imports={"Qt5Core.dll": ["f"]}, exports=["P
     [
         ({"_plot.pyd": ROOT_MODULE}, "PyQt5", MayComeFrom),
         ({"_plot.pyd": ROOT_MODULE, "plot.py": "import PyQt5\nimport _plot\n"}, "PyQt5", OwnedBy),
-        ({"plot/_plot.pyd": ROOT_MODULE}, "PyQt5", OwnedBy),
+        ({"plot/_plot.pyd": ROOT_MODULE}, "PyQt5", MayComeFrom),
+        ({"plot/_plot.pyd": ROOT_MODULE, "plot/__init__.pyc": b""}, "PyQt5", OwnedBy),
         ({"_plot.pyd": forge_dll("_plot.pyd", imports={"pywintypes311.dll": ["f"]})}, "pywin32", OwnedBy),
         ({"_plot.pyd": forge_dll("_plot.pyd", imports={"c10.dll": ["f"]})}, "torch", MayComeFrom),
     ],
-    ids=["nothing imports it", "code imports it", "within a package", "when Python starts", "torch"],
+    ids=["nothing imports it", "code imports it", "within a package", "compiled", "when Python starts", "torch"],
 )
 def test_a_module_that_needs_the_import_of_another_distribution_first(files, requires, expected):
     """QCustomPlot_PyQt5 is one file: ``import QCustomPlot_PyQt5`` fails with 126 unless PyQt5 was imported before."""
@@ -355,11 +356,11 @@ def test_no_import_is_followed_for_a_name_that_the_code_does_without(tmp_path, m
 
 
 def test_a_requirement_with_its_specifier():
-    found = provider("Qt6Core.dll", ("PyQt6-Qt6<6.12,>=6.11",))
+    found = provider("Qt6Core.dll", ("PyQt6-Qt6<6.12,>=6.11",), "import PyQt6\n" + THEN)
     assert isinstance(found, OwnedBy)
     assert (found.distribution, found.specifier, found.reachable) == ("pyqt6-qt6", "<6.12,>=6.11", True)
     assert found.requirement == "pyqt6-qt6 (<6.12,>=6.11)"
-    found = provider("Qt6Core.dll", ("PyQt6>=6.2",))
+    found = provider("Qt6Core.dll", ("PyQt6>=6.2",), "import PyQt6\n" + THEN)
     assert isinstance(found, OwnedBy)
     assert (found.distribution, found.via) == ("pyqt6-qt6", ("pyqt6",))
 
@@ -441,3 +442,24 @@ def test_what_is_imported_first_may_add_the_folder_that_distributions_share(tmp_
     )
     options = ScanOptions(roots=ALONE.roots, beside=(other,) if beside else ())
     assert scan(wheel, options).verdict is expected
+
+
+NAMES_TORCH = forge_dll("_more.pyd", exports=["PyInit__more"], sections={".names": b"\0torch\0"})
+
+
+@pytest.mark.parametrize(
+    ("requires", "code", "files", "expected"),
+    [
+        ("torch", "import torch\n" + THEN, {}, OwnedBy),
+        ("torch", THEN, {}, MayComeFrom),
+        ("torch", "import numpy\n" + THEN, {}, MayComeFrom),
+        ("torch", "import torchvision\n" + THEN, {}, OwnedBy),
+        ("torch", "import flux_of_nobody\n" + THEN, {}, OwnedBy),
+        ("torch", THEN, {"pkg/other.py": "def run():\n    import torch\n"}, OwnedBy),
+        ("torch", THEN, {"pkg/_more.pyd": NAMES_TORCH}, OwnedBy),
+    ],
+    ids=["imported", "never", "NumPy does not", "torchvision does", "what is not known may", "a function", "Cython"],
+)
+def test_a_distribution_that_loads_its_dlls_when_it_is_imported_has_to_be(requires, code, files, expected):
+    """An extension of torch whose package does not import torch was OK, and is broken where torch is at hand."""
+    assert isinstance(provider("c10.dll", (requires, "numpy", "torchvision"), code, files), expected)
