@@ -23,6 +23,7 @@ from wheelfix.model import Finding, ScanReport, Severity, Verdict
 SITE = "Lib/site-packages"
 VENV = "home = C:\\Python311\nversion = 3.11.7\n"
 ANY = "py3-none-any"
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 12345\n"
 
 
 def pyd(python: str = "python311.dll", *more: str) -> bytes:
@@ -333,3 +334,47 @@ def test_the_command_in_a_hint_makes_the_finding_go(tmp_path, case):
         assert "user 1.0 has requirement flux>=2, but you have flux 1.0." in pip_check(env)
     run_hint(item, env, good)
     assert [one.findings for one in named(env, package)] == [()]
+
+
+IN_A_VENV = """import os, sys
+from os.path import isdir, isfile, join
+if sys.base_exec_prefix != sys.exec_prefix and isfile(join(sys.exec_prefix, "pyvenv.cfg")):
+    folder = join(sys.exec_prefix, "Library", "bin")
+    if isdir(folder):
+        os.add_dll_directory(folder)
+from . import _x
+"""
+
+
+def test_code_that_adds_the_folder_of_a_venv(tmp_path):
+    """dpctl was called broken in every venv that has it, and with ``--deps``; it does without in a Python itself."""
+    files = {"pkg/__init__.py": IN_A_VENV, "pkg/_x.pyd": pyd("python311.dll", "runtime.dll")}
+    wheel = build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files, requires=["rt"])
+    runtime = {"rt-1.0.data/data/Library/bin/runtime.dll": forge_dll("runtime.dll", exports=["f"])}
+    other = build_wheel(tmp_path, "rt", "1.0", "py3-none-win_amd64", runtime)
+    assert scanned(environment(tmp_path / "venv", wheel, other))["pkg"].verdict is Verdict.OK
+    plain = lay(environment(tmp_path / "plain", wheel, other, config=""), {"python.exe": b"MZ"})
+    assert scanned(plain)["pkg"].verdict is Verdict.BROKEN
+    (together,) = scan_all([wheel], ScanOptions(roots=RootOptions(discover=False), beside=(other,)))
+    assert isinstance(together, ScanReport)
+    assert together.verdict is Verdict.UNSURE
+
+
+@pytest.mark.parametrize(
+    ("damage", "code"), [(None, "WF102"), (b"", "WF202"), (b"MZ cut short", "WF201"), (POINTER, "WF203")]
+)
+def test_a_file_that_was_deleted_or_damaged_comes_back_with_its_distribution(tmp_path, damage, code):
+    """The command had NAME in it, or there was none: what was said is for who builds the wheel."""
+    files = {
+        "pkg/__init__.py": "from . import _x\n",
+        "pkg/_x.pyd": pyd("python311.dll", "own.dll"),
+        "pkg/own.dll": forge_dll("own.dll", exports=["f"]),
+    }
+    env = environment(tmp_path, build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files))
+    own = env / SITE / "pkg/own.dll"
+    own.unlink() if damage is None else own.write_bytes(damage)
+    (found,) = (item for item in scanned(env)["pkg"].findings if item.code == code)
+    assert (
+        found.hint
+        == "'python -m pip install --force-reinstall --no-deps \"pkg==1.0\"' with the environment's own Python"
+    )

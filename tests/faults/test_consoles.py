@@ -18,6 +18,7 @@ from tests.faults.workshop import (
     snapshot,
     wheelfix_here,
 )
+from tests.support.wheels import folder_of, needing
 from wheelfix.errors import Exit
 
 pytestmark = pytest.mark.slow
@@ -107,3 +108,32 @@ def test_a_reader_that_goes_away(tmp_path):
     assert process.wait() in (Exit.ENVIRONMENT, Exit.FINDINGS)
     assert "Traceback" not in said
     assert "BrokenPipe" not in said
+
+
+@posix
+@pytest.mark.parametrize("command", ["repair", "scan"])
+def test_the_work_goes_on_for_a_reader_that_has_gone(tmp_path, command):
+    root = folder_of(tmp_path / "root", "a.dll")
+    for name in ("one", "two"):
+        needing(tmp_path / "dist", "a.dll", name=name)
+    options = ["--no-discover", "--no-config", "-j", "1", "--root", str(root)]
+    report = tmp_path / ("report.html" if command == "repair" else "report.xml")
+    kind = "html" if command == "repair" else "junit"
+    options += ["--report", f"{kind}={report}"]
+    options += ["-w", str(tmp_path / "out")] if command == "repair" else []
+    process = subprocess.Popen(
+        [sys.executable, "-m", "wheelfix", command, str(tmp_path / "dist"), *options],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    said = process.stderr.read().decode()
+    process.stderr.close()
+    assert process.wait() == Exit.ENVIRONMENT
+    assert "error" not in said, "no wheel is to blame"
+    assert report.exists()
+    if command == "repair":
+        assert len(list((tmp_path / "out").iterdir())) == 2

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.support.views import make_view
-from tests.support.wheels import build_wheel
+from tests.support.wheels import ALONE, build_wheel, needing
 from tools.forge import forge_dll
+from wheelfix.base.options import ScanOptions
 from wheelfix.exam.scan import scan
 from wheelfix.loader.followed import FollowedImports
 from wheelfix.loader.profile import Profile
@@ -186,11 +187,12 @@ ROOT_MODULE = forge_dll("_plot.pyd", imports={"Qt5Core.dll": ["f"]}, exports=["P
     [
         ({"_plot.pyd": ROOT_MODULE}, "PyQt5", MayComeFrom),
         ({"_plot.pyd": ROOT_MODULE, "plot.py": "import PyQt5\nimport _plot\n"}, "PyQt5", OwnedBy),
-        ({"plot/_plot.pyd": ROOT_MODULE}, "PyQt5", OwnedBy),
+        ({"plot/_plot.pyd": ROOT_MODULE}, "PyQt5", MayComeFrom),
+        ({"plot/_plot.pyd": ROOT_MODULE, "plot/__init__.pyc": b""}, "PyQt5", OwnedBy),
         ({"_plot.pyd": forge_dll("_plot.pyd", imports={"pywintypes311.dll": ["f"]})}, "pywin32", OwnedBy),
         ({"_plot.pyd": forge_dll("_plot.pyd", imports={"c10.dll": ["f"]})}, "torch", MayComeFrom),
     ],
-    ids=["nothing imports it", "code imports it", "within a package", "when Python starts", "torch"],
+    ids=["nothing imports it", "code imports it", "within a package", "compiled", "when Python starts", "torch"],
 )
 def test_a_module_that_needs_the_import_of_another_distribution_first(files, requires, expected):
     """QCustomPlot_PyQt5 is one file: ``import QCustomPlot_PyQt5`` fails with 126 unless PyQt5 was imported before."""
@@ -354,11 +356,11 @@ def test_no_import_is_followed_for_a_name_that_the_code_does_without(tmp_path, m
 
 
 def test_a_requirement_with_its_specifier():
-    found = provider("Qt6Core.dll", ("PyQt6-Qt6<6.12,>=6.11",))
+    found = provider("Qt6Core.dll", ("PyQt6-Qt6<6.12,>=6.11",), "import PyQt6\n" + THEN)
     assert isinstance(found, OwnedBy)
     assert (found.distribution, found.specifier, found.reachable) == ("pyqt6-qt6", "<6.12,>=6.11", True)
     assert found.requirement == "pyqt6-qt6 (<6.12,>=6.11)"
-    found = provider("Qt6Core.dll", ("PyQt6>=6.2",))
+    found = provider("Qt6Core.dll", ("PyQt6>=6.2",), "import PyQt6\n" + THEN)
     assert isinstance(found, OwnedBy)
     assert (found.distribution, found.via) == ("pyqt6-qt6", ("pyqt6",))
 
@@ -418,3 +420,46 @@ def test_what_the_distributions_of_extras_require():
     assert isinstance(found, MayComeFrom)
     assert "nvidia-cublas-cu12" in found.distributions[0]
     assert "only with the extra 'cudnn'" in found.because
+
+
+@pytest.mark.parametrize(
+    ("code", "beside", "expected"),
+    [
+        ("import dpctl\nfrom . import ext\n", False, Verdict.UNSURE),
+        ("import dpctl\nfrom . import ext\n", True, Verdict.UNSURE),
+        ("from . import ext\n", False, Verdict.BROKEN),
+    ],
+    ids=["imported first", "and at hand, without what it requires", "not imported"],
+)
+def test_what_is_imported_first_may_add_the_folder_that_distributions_share(tmp_path, code, beside, expected):
+    """dpnp was called broken: dpctl adds ``Library/bin`` in a venv, for requirements of its own."""
+    requires = ["dpctl>=0.22", "onemkl-sycl-blas<2027.0a0,>=2026.0"]
+    wheel = needing(tmp_path, "mkl_sycl_blas.6.dll", files={"pkg/__init__.py": code}, requires=requires)
+    adding = "import os, sys\nfolder = os.path.join(sys.prefix, 'Library', 'bin')\n"
+    adding += "if os.path.isdir(folder):\n    os.add_dll_directory(folder)\n"
+    other = build_wheel(
+        tmp_path / "other", "dpctl", "0.22.1", files={"dpctl/__init__.py": adding}, requires=["intel-cmplr-lib-rt"]
+    )
+    options = ScanOptions(roots=ALONE.roots, beside=(other,) if beside else ())
+    assert scan(wheel, options).verdict is expected
+
+
+NAMES_TORCH = forge_dll("_more.pyd", exports=["PyInit__more"], sections={".names": b"\0torch\0"})
+
+
+@pytest.mark.parametrize(
+    ("requires", "code", "files", "expected"),
+    [
+        ("torch", "import torch\n" + THEN, {}, OwnedBy),
+        ("torch", THEN, {}, MayComeFrom),
+        ("torch", "import numpy\n" + THEN, {}, MayComeFrom),
+        ("torch", "import torchvision\n" + THEN, {}, OwnedBy),
+        ("torch", "import flux_of_nobody\n" + THEN, {}, OwnedBy),
+        ("torch", THEN, {"pkg/other.py": "def run():\n    import torch\n"}, OwnedBy),
+        ("torch", THEN, {"pkg/_more.pyd": NAMES_TORCH}, OwnedBy),
+    ],
+    ids=["imported", "never", "NumPy does not", "torchvision does", "what is not known may", "a function", "Cython"],
+)
+def test_a_distribution_that_loads_its_dlls_when_it_is_imported_has_to_be(requires, code, files, expected):
+    """An extension of torch whose package does not import torch was OK, and is broken where torch is at hand."""
+    assert isinstance(provider("c10.dll", (requires, "numpy", "torchvision"), code, files), expected)

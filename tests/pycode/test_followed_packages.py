@@ -130,3 +130,20 @@ def test_the_words_of_a_class_statement_reach_its_base() -> None:
 def test_code_that_counts(path: str, expected: bool) -> None:
     """A top-level package is imported by any name."""
     assert counts(SITE + path) is expected
+
+
+@pytest.mark.parametrize("owner", ["ops", "classes"])
+@pytest.mark.parametrize(("suffix", "verdict"), [("", Verdict.OK), ("x", Verdict.BROKEN)], ids=["loaded", "another"])
+def test_torch_loads_a_library_by_its_path(tmp_path: Path, owner: str, suffix: str, verdict: Verdict) -> None:
+    """torchtext 0.18 was called broken: the library that its module needs is in another folder, and loaded before."""
+    code = (
+        "from pathlib import Path\nimport torch\n"
+        f"torch.{owner}.load_library(Path(__file__).parent / 'lib' / 'libcore{suffix}.pyd')\n"
+        "from pkg import _core\n"
+    )
+    library = forge_dll("libcore.pyd", imports={"torch_cpu.dll": ["f"]}, exports=["f"])
+    module = forge_dll("_core.pyd", imports={"libcore.pyd": ["f"]}, exports=["PyInit__core"])
+    files = {"pkg/__init__.py": code, "pkg/lib/libcore.pyd": library, "pkg/_core.pyd": module}
+    files |= {"pkg/lib/libcorex.pyd": library}
+    made = scan(build_wheel(tmp_path, "pkg", "1.0", files=files, requires=["torch>=2.3"]))
+    assert made.verdict is verdict

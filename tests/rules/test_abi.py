@@ -142,6 +142,41 @@ def test_modules_that_cannot_be_imported(names, data, init, expected, message, t
     assert (report.first_failure.message if report.first_failure else "") == message
 
 
+LIMITED = extension("python3.dll:Py_DecRef", name="_core")
+
+
+@pytest.mark.parametrize(
+    ("tag", "names", "init", "requires", "expected", "message"),
+    [
+        ("cp39-abi3-win_amd64", ["_core.pyd"], CORE, "", [], ""),
+        ("cp39-abi3-win_amd64", ["_core.abi3.pyd"], CORE, "", ["error"], ABSENT),
+        ("cp311-cp311-win_amd64", ["_core.abi3.pyd"], CORE, "", ["error"], ABSENT),
+        ("cp39-abi3-win_amd64", ["_core.abi3.pyd", "_core.pyd"], CORE, "", [], ""),
+        ("cp39-abi3-win_amd64", ["_core.cp311-win_amd64.pyd"], CORE, "", ["error"], ""),
+        ("cp39-abi3-win_amd64", ["_core.cp311-win_amd64.pyd"], UNLESS, "", ["warning"], ""),
+        ("cp311-abi3-win_amd64", ["_core.cp311-win_amd64.pyd"], CORE, "==3.11.*", [], ""),
+        ("cp39-abi3-win_amd64", ["_core.cp311-win_amd64.pyd", "_core.cp312-win_amd64.pyd"], CORE, "", [], ""),
+        ("cp39-abi3-win_amd64", ["_core.cp311-win_amd64.pyd", "_core.pyd"], CORE, "", [], ""),
+        ("cp39-abi3-win_amd64", ["_core.cp311-win_amd64.pyd", "_core.py"], CORE, "", [], ""),
+        ("py3-none-win_amd64", ["_core.cp311-win_amd64.pyd"], CORE, "", ["warning"], ""),
+        ("py3-none-win_amd64", ["_core.cp311-win_amd64.pyd"], UNLESS, "", [], ""),
+        ("py3-none-win_amd64", ["_core.cp311-win_amd64.pyd"], CORE, ">=3.11,<3.12", [], ""),
+        ("cp310.cp311-none-win_amd64", ["_core.cp311-win_amd64.pyd"], CORE, "", ["error"], ""),
+        ("cp310.cp311-none-win_amd64", [f"_core.cp3{x}-win_amd64.pyd" for x in (10, 11)], CORE, "", [], ""),
+        ("cp313-cp313t-win_amd64", ["_core.cp313t-win_amd64.pyd"], CORE, "", [], ""),
+        ("cp313-cp313t-win_amd64", ["_core.cp313-win_amd64.pyd"], CORE, "", ["error"], ""),
+        ("cp313-cp313-win_amd64", ["_core.cp313t-win_amd64.pyd"], CORE, "", ["error"], ""),
+        ("cp313-cp313-win_amd64", ["_core.cp313t-win_amd64.pyd", "_core.cp313-win_amd64.pyd"], CORE, "", [], ""),
+    ],
+)
+def test_modules_that_not_every_python_of_the_tags_looks_for(tag, names, init, requires, expected, message, tmp_path):
+    files = {"pkg/__init__.py": init, **{f"pkg/{name}": LIMITED if "pyd" in name else b"" for name in names}}
+    more = [f"Requires-Python: {requires}"] if requires else []
+    report = scan(build_wheel(tmp_path, tags=tag, files=files, extra_metadata=more), ALONE)
+    assert [str(item.severity) for item in report.findings if item.code == "WF316"] == expected
+    assert (report.first_failure.message if report.first_failure else "") == message
+
+
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 12345\n"
 PATCHED = "import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), os.pardir, 'pkg.libs'))\n"
 

@@ -355,6 +355,15 @@ MPI = {
     "pkg/mpi.cp311-win_amd64.pyd": extension("impi.dll", name="mpi"),
 }
 ADDS_CUDA = "import os\nos.add_dll_directory(os.environ['CUDA_PATH'] + '\\\\bin')\nfrom pkg import _x\n"
+IF_THERE_IS_CUDA = (
+    "import os\ncuda = os.environ.get('CUDA_PATH')\nif cuda:\n    os.add_dll_directory(os.path.join(cuda, 'bin'))\n"
+    "from pkg import _x\n"
+)
+ONCE_IT_FAILED = (
+    "import os\nfrom pathlib import Path\ntry:\n    from pkg import _x\nexcept ImportError:\n"
+    "    cuda = os.getenv('CUDA_PATH')\n    if cuda is None or not (Path(cuda) / 'bin').exists():\n"
+    "        raise RuntimeError('no CUDA')\n    os.add_dll_directory(str(Path(cuda) / 'bin'))\n    from pkg import _x\n"
+)
 NVRTC = extension("nvrtc64_112_0.dll:nvrtcVersion")
 LOADER = "MODULES = ['_heif']\ndef load(name):\n    try:\n        return importlib.import_module(name)\n"
 HEIF = extension("heif.dll", name="_heif")
@@ -380,6 +389,26 @@ VERDICTS = {
     "CuPy adds the folder of an installed toolkit, which has NVRTC and its built-ins": (
         Verdict.UNSURE,
         {"pkg/__init__.py": ADDS_CUDA, "pkg/_x.cp311-win_amd64.pyd": NVRTC},
+    ),
+    "its usual form: code that asks whether the variable is there": (
+        Verdict.UNSURE,
+        {"pkg/__init__.py": IF_THERE_IS_CUDA, "pkg/_x.cp311-win_amd64.pyd": NVRTC},
+    ),
+    "cumm asks once the import has failed": (
+        Verdict.UNSURE,
+        {"pkg/__init__.py": ONCE_IT_FAILED, "pkg/_x.cp311-win_amd64.pyd": NVRTC},
+    ),
+    "a toolkit has nothing else": (
+        Verdict.BROKEN,
+        {"pkg/__init__.py": IF_THERE_IS_CUDA, "pkg/_x.cp311-win_amd64.pyd": extension("heif.dll")},
+    ),
+    "what the import does not run adds nothing": (
+        Verdict.BROKEN,
+        {
+            "pkg/__init__.py": "from pkg import _x\n",
+            "pkg/compile.py": IF_THERE_IS_CUDA,
+            "pkg/_x.cp311-win_amd64.pyd": NVRTC,
+        },
     ),
     "a folder that a variable names is not there": (
         Verdict.BROKEN,

@@ -43,6 +43,12 @@ def say_failure(error: WheelfixError) -> None:
     say_error(error.what, *error.reasons, hint=error.hint)
 
 
+def give_up_stdout() -> None:
+    """Have what is still printed go nowhere, also what is buffered: nobody reads it, or there is no room for it."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def say(line: str) -> None:
     """Print a line on stderr, if there is one; names in it may be of strangers."""
     if sys.stderr is not None:

@@ -9,7 +9,7 @@ import os
 import sys
 
 from wheelfix.base.inputfiles import begin_run, end_run
-from wheelfix.cli.commands import load_command, root_parser, say, say_error
+from wheelfix.cli.commands import give_up_stdout, load_command, root_parser, say, say_error
 from wheelfix.errors import Exit, UsageError, WheelfixError, unexpected_text, was_interrupted
 from wheelfix.streams.pool import interruptible, tune
 
@@ -64,9 +64,7 @@ def report_error(error: BaseException) -> int:
         say("wheelfix: interrupted")
         return Exit.INTERRUPTED
     if isinstance(error, BrokenPipeError) or (isinstance(error, OSError) and error.errno == errno.EPIPE):
-        # The reader of our output has gone; give the interpreter's last flush somewhere to go.
-        with contextlib.suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        give_up_stdout()
         return Exit.ENVIRONMENT
     if isinstance(error, OSError):
         names = " -> ".join(str(name) for name in (error.filename, error.filename2) if name is not None)

@@ -15,7 +15,7 @@ from wheelfix.base.inputfiles import check_target
 from wheelfix.base.options import ScanOptions, repeated
 from wheelfix.base.parsing import regex, whole_number
 from wheelfix.base.values import replace
-from wheelfix.cli.commands import say, say_failure
+from wheelfix.cli.commands import give_up_stdout, say, say_failure
 from wheelfix.cli.common import Inputs, say_skipped, style_of, write_result
 from wheelfix.errors import HIDDEN, EnvironmentFailure, Exit, UsageError, failure_of, shown_url
 from wheelfix.exam.examination import FailedInput
@@ -66,6 +66,8 @@ class Results:
         self.entries: list[Json] = []
         self._bar: ProgressBar | None = None
         self._texts: list[str] = []
+        self._unheard: OSError | None = None
+        """Why nothing more can be printed. The work goes on: wheels and reports in files do not depend on it."""
 
     def progress(self, paths: Sequence[WheelPath], verb: str) -> ProgressBar:
         """Return a progress line on stderr that makes room for what is printed here."""
@@ -108,8 +110,14 @@ class Results:
             return
         if self._bar is not None:
             self._bar.hide()
-        sys.stdout.write(text)
-        sys.stdout.flush()
+        if self._unheard is not None:
+            return
+        try:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        except OSError as error:  # no wheel is to blame for it: it ends the command, after all inputs
+            self._unheard = error
+            give_up_stdout()
 
     def write(self, render_kind: Callable[[str], str]) -> None:
         """Write the document that was asked for, if the texts are not it; then the files of ``--report``."""
@@ -122,6 +130,8 @@ class Results:
 
     def exit_code(self, *, failed: bool = False) -> int:
         """Return the worst of all: 1 for a finding that counts, and the code of each input that could not be read."""
+        if self._unheard is not None:
+            raise self._unheard
         return max([Exit.FINDINGS if failed else Exit.OK, *(failure.error.exit_code for failure in self.failures)])
 
 

@@ -17,8 +17,8 @@ from wheelfix.loader.missingmodules import MissingModules
 from wheelfix.loader.packageloading import PackageLoading, adds_toolkit
 from wheelfix.loader.places import Neighbours
 from wheelfix.loader.requirements import Dependency, DependencyTree
-from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer, parent
-from wheelfix.model import AbsentModule, Assumed, MayComeFrom, Missing, OwnedBy, Provider, canonical, dll_key
+from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer
+from wheelfix.model import AbsentModule, Assumed, Image, MayComeFrom, Missing, OwnedBy, Provider, canonical, dll_key
 from wheelfix.pe.modulenames import LARGEST, CompiledNames
 from wheelfix.pycode.budget import budget_of
 from wheelfix.pycode.sourcecode import (
@@ -155,6 +155,16 @@ class PackageHabits:
                 found.update((module, path) for module in left if names.has(module))
         return found
 
+    def names(self, modules: tuple[str, ...], dll: str) -> bool:
+        """Whether an extension module that does not need a DLL has the name of one of some modules in its data."""
+        for path in (event.path for event in self._extensions):
+            image, key = self._view.image(path), dll_key(dll)
+            if not isinstance(image, Image) or any(dll_key(item.dll) == key for item in image.imports):
+                continue
+            if self._view.file(path).size > LARGEST or any(map(CompiledNames(self._view.source(path)).has, modules)):
+                return True
+        return False
+
     def has_words(self, words: tuple[str, ...]) -> bool:
         """Whether one of some words is in its code."""
         found = python_code(self._view, tuple(map(str.encode, words)))
@@ -168,15 +178,10 @@ class PackageHabits:
         return frozenset(top.partition(".")[0] for top in tops)
 
     @functools.cached_property
-    def only_root_modules(self) -> bool:
-        """Whether the subject is extension modules in site-packages itself and no Python code.
-
-        Windows loads such a module, with what it imports, before any code runs that could import something else.
-        """
-        own = [file.path.lower() for file in self._view.own_files if file.layer is Layer.SUBJECT]
-        modules = [path for path in own if path.endswith(".pyd")]
-        code = any(path.endswith((".py", ".pyc", ".pth", ".start")) for path in own)
-        return bool(modules) and not code and {parent(path) for path in modules} == {SITE_PACKAGES.lower()}
+    def has_other_code(self) -> bool:
+        """Whether it has Python code that is not searched for words: compiled files, and what runs at the start."""
+        own = (file.path.lower() for file in self._view.own_files if file.layer is Layer.SUBJECT)
+        return any(path.endswith((".pyc", ".pth", ".start")) for path in own)
 
 
 FOLDER_NOT_CHECKED = "whether its folder is searched was not checked; 'wheelfix scan --with' with its wheel does that"
@@ -492,7 +497,7 @@ class ProviderChain:
     ) -> Provider:
         """A required distribution that has a DLL in some folders: whether the load finds it there."""
         owner = owner_entry(name, dependency.name)
-        reachable, because = self._reach(dependency, folders or (owner.folders if owner else ()), owner, steps)
+        reachable, because = self._reach(name, dependency, folders or (owner.folders if owner else ()), owner, steps)
         if reachable:
             return OwnedBy(name, dependency.name, True, because, dependency.specifier, dependency.via, versions, only)
         unsure = owner is not None and owner.preloads
@@ -506,19 +511,21 @@ class ProviderChain:
         return OwnedBy(name, dependency.name, False, because, dependency.specifier, dependency.via, versions, only)
 
     def _imported_user_of(self, distribution: str, folders: tuple[str, ...]) -> tuple[str, str] | None:
-        """A distribution, not in the view, that the package imports, and that requires this one or one like it.
+        """A distribution that the package imports, and that requires this one or one like it, not both in the view.
 
-        It has DLLs in the same folder: dpnp imports dpctl, which adds ``Library/bin`` for Intel's runtimes.
+        It has DLLs in the same folder: dpnp imports dpctl, which adds ``Library/bin`` for Intel's runtimes, if it is
+        there.
         """
         index = provider_index()
         for name in self.imported:
-            for one in index.requirements(name) or () if name not in (distribution, *self.beside) else ():
-                if one.name == distribution or not {*folders}.isdisjoint(index.folders(one.name)):
+            for one in index.requirements(name) or () if name != distribution else ():
+                like = one.name == distribution or not {*folders}.isdisjoint(index.folders(one.name))
+                if like and not (name in self.beside and one.name in self.beside):
                     return name, one.name
         return None
 
     def _reach(
-        self, dependency: Dependency, folders: tuple[str, ...], owner: Owner | None, steps: tuple[str, ...]
+        self, dll: str, dependency: Dependency, folders: tuple[str, ...], owner: Owner | None, steps: tuple[str, ...]
     ) -> tuple[bool, str]:
         """Whether the folder is searched, or the DLL is loaded already, when the load happens, and why."""
         name = dependency.name
@@ -526,7 +533,7 @@ class ProviderChain:
         if searched is not None:
             return True, f"{name} puts it into {searched}, which is searched"
         if owner is not None and owner.preloads:
-            if owner.at_start or not self.habits.only_root_modules:
+            if owner.at_start or not self._is_never_imported(dll, dependency.name, folders):
                 return True, owner.why
             return False, f"{owner.why}, and the wheel has no Python code that does so before the load"
         added = next((folder for folder in folders if folder in self.habits.folders), None)
@@ -542,6 +549,25 @@ class ProviderChain:
         if outside and len(outside) == len(folders):
             return False, f"{name} puts it into {outside[0]}, which nothing adds to the search"
         return True, FOLDER_NOT_CHECKED
+
+    def _is_never_imported(self, dll: str, distribution: str, folders: tuple[str, ...]) -> bool:
+        """Whether no code of the package imports the distribution that has a DLL, nor another one that may.
+
+        Windows loads an extension module, with what it needs, before its code runs: without ``import torch`` before it,
+        one that needs torch's DLLs cannot be imported.
+        """
+        start, habits = f"{SITE_PACKAGES}/", self.habits
+        tops = tuple({folder[len(start) :].partition("/")[0] for folder in folders if folder.startswith(start)})
+        if not tops or not habits.own_modules.isdisjoint(tops) or habits.has_other_code:
+            return False
+        if habits.has_words(tops) or habits.names(tops, dll):
+            return False
+        others = {*habits.imports(), *habits.perhaps_imports()} - habits.own_modules
+        for module in (one for one in others if not is_standard(one)):
+            known = [provider_index().requirements(owner) for owner in self._owners((module,))]
+            if not known or any(one is None or distribution in {each.name for each in one} for one in known):
+                return False
+        return True
 
     def _assumed(self, name: str) -> Provider | None:
         toolkit, nvtx = self.profile.toolkit, self.profile.nvtx

@@ -274,6 +274,13 @@ def declared_folders(view: FileView) -> tuple[str, ...]:
     return tuple(folder for folder in found if folder.startswith(f"{SITE_PACKAGES}/"))
 
 
+def toolkit_code(view: FileView) -> Iterator[str]:
+    """The package's Python files that add the folder of CUDA to the DLL search where a toolkit is installed."""
+    for path, source in python_code(view, (b"add_dll_directory",)):
+        if "CUDA_PATH" in source or "CUDA_HOME" in source:
+            yield path
+
+
 def imported_modules(view: FileView, modules: Iterable[str], kind: str = NOT_LOADED) -> dict[str, bool]:
     """Which of some modules the package's code imports, and whether every import of one catches an exception."""
     wanted = frozenset(modules)

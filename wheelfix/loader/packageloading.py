@@ -92,17 +92,26 @@ def _programs(view: FileView, pythons: Iterable[str]) -> tuple[str, ...]:
 def _fits(path: str, profile: Profile) -> bool:
     """Whether the ABI in the file's name is that of the target (``_C.cp311-win_amd64.pyd``), or none is given.
 
-    A Python looks for its own ending and for ``.pyd``: one for x64 never opens ``_C.cp36-win32.pyd``.
+    A Python looks for its own ending and for ``.pyd``: one for x64 never opens ``_C.cp36-win32.pyd``, and none on
+    Windows opens ``_C.abi3.pyd``.
     """
     match = _ABI.search(base_name(path))
     system = match["system"] if match else None
     if system and _SYSTEMS.get(system.lower(), profile.machine) is not profile.machine:
         return False
     abi = match["abi"] if match else None
-    if not abi or abi.lower() in ("abi3", "abi3t") or profile.python is None:
+    if is_stable_ending(path):
+        return False
+    if not abi or profile.python is None:
         return True
     digits = re.sub(r"\D", "", abi)
     return digits == f"{profile.python[0]}{profile.python[1]}"
+
+
+def is_stable_ending(path: str) -> bool:
+    """Whether the name of a module ends as those for the stable ABI do on other systems."""
+    match = _ABI.search(base_name(path))
+    return match is not None and (match["abi"] or "").lower() in ("abi3", "abi3t")
 
 
 def module_name(path: str) -> str:

@@ -22,6 +22,7 @@ from wheelfix.loader.view import (
     PE_SUFFIXES,
     SITE_PACKAGES,
     USER,
+    VENV_SETTINGS,
     FileView,
     ViewFile,
 )
@@ -170,6 +171,8 @@ def open_environment(path: Path) -> Environment:
         if folder is not None:
             files += _prefix_files(folder, label)
             searched += conda_folders(folder, label)
+    if prefix is not None and settings:  # code asks for it: dpctl, in a venv, adds the venv's Library/bin
+        files.append(_disk_file(prefix / VENV_SETTINGS, VENV_SETTINGS))
     userbase = _userbase_of(site)
     if userbase is not None:
         files += _walk_flat(_descend(userbase, ("library", "bin")), f"{USER}/Library/bin")
@@ -214,7 +217,7 @@ def _userbase_of(site: Path) -> Path | None:
 def _venv_settings(prefix: Path | None) -> dict[str, str]:
     """What the ``pyvenv.cfg`` of a venv says."""
     try:
-        with open_regular((prefix or Path("?")) / "pyvenv.cfg") as file:
+        with open_regular((prefix or Path("?")) / VENV_SETTINGS) as file:
             lines = file.read(1 << 16).decode("utf-8", "replace").splitlines()
     except OSError:
         return {}

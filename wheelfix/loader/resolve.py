@@ -35,6 +35,7 @@ from wheelfix.loader.packageloading import (
     has_entry,
     import_before,
     is_for_another_python,
+    is_stable_ending,
     load_event,
     loading_of,
     module_files,
@@ -191,8 +192,6 @@ def unimportable_modules(view: FileView, profile: Profile) -> list[LoadOutcome]:
 
 def _for_others(view: FileView, profile: Profile) -> Iterator[LoadOutcome]:
     """Modules of which there are only files for other Pythons; wheels for several Pythons have one for each."""
-    if profile.python is None:
-        return
     files = module_files(view)
     paths = [path for path in files if not is_for_another_python(view, path, files, profile)]
     fitting = set(extension_modules(view, profile))
@@ -203,8 +202,12 @@ def _for_others(view: FileView, profile: Profile) -> Iterator[LoadOutcome]:
         module = module_name(path)
         if path not in fitting and module not in there and f"{path.rpartition('/')[0]}/{stem(path)}.py" not in view:
             there.add(module)
-            version = f"{profile.python[0]}.{profile.python[1]}"
-            detail = f"its name says that it is for another Python than {version}"
+            if is_stable_ending(path):
+                detail = "no Python for Windows looks for a file whose name ends like this"
+            elif profile.python is None:
+                detail = f"its name says that it is not for {profile.machine}"
+            else:
+                detail = f"its name says that it is for another Python than {profile.python[0]}.{profile.python[1]}"
             yield LoadOutcome(LoadEvent(path, "module", module), MOD_NOT_FOUND, (base_name(path),), detail)
 
 

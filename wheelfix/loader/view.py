@@ -38,6 +38,8 @@ MOST_FILES = (".h", ".py", ".pyi", ".hpp", ".cuh")
 SITE_PACKAGES = membernames.SITE_PACKAGES
 BASE = "@base"
 """Stands for the base prefix when the environment is a venv on top of another Python."""
+VENV_SETTINGS = "pyvenv.cfg"
+"""What only a venv has in its prefix."""
 ABI3T_FOLDER = "abi3t-compat"
 """Where python.org's Pythons with a GIL have ``python3t.dll``; they load it before modules: python/cpython#150930."""
 USER = "@user"

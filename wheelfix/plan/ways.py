@@ -22,13 +22,13 @@ from wheelfix.exam.examine import examine_again
 from wheelfix.knowledge.cuda import cuda_part, toolkits_of
 from wheelfix.knowledge.provider_index import provider_index, vendor_of
 from wheelfix.knowledge.providers import owners_of, pip_packages
+from wheelfix.loader.packagecode import toolkit_code
 from wheelfix.loader.packageloading import adds_toolkit, loading_of
 from wheelfix.loader.resolve import resolve
 from wheelfix.loader.view import SITE_PACKAGES, FileView, ViewFile, base_name, parent
 from wheelfix.model import Edge, canonical, dll_key
 from wheelfix.plan.model import Addition, Chosen, Remaining, Supplied, Way
 from wheelfix.pycode.budget import OutOfBudget, parse_code
-from wheelfix.pycode.sourcecode import python_code
 from wheelfix.roots.release import broken_requirements
 from wheelfix.roots.root import RootFile, numbers
 from wheelfix.streams.source import MemorySource, chunks, sha256_of
@@ -331,8 +331,7 @@ def searches_toolkit(view: FileView) -> bool:
     loading = loading_of(view)
     if loading is not None and loading.startup is not None:
         return adds_toolkit(loading, view)
-    found = python_code(view, (b"add_dll_directory",))
-    return any("CUDA_PATH" in source or "CUDA_HOME" in source for _, source in found)
+    return any(True for _ in toolkit_code(view))
 
 
 # ------------------------------------------------------------------------------------------------- the ways in words

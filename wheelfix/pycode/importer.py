@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from wheelfix.base.values import field, frozen, replace
 from wheelfix.loader.packageloading import begin, has_entry, load_event, loading_of, startup_at, without_entry
-from wheelfix.loader.view import BASE, SITE_PACKAGES, FileView, Layer, base_name
+from wheelfix.loader.view import BASE, SITE_PACKAGES, VENV_SETTINGS, FileView, Layer, base_name
 from wheelfix.pe.modulenames import CompiledNames
 from wheelfix.pycode.budget import PYTHON_ERRORS, WrongIndent, is_lazy
 from wheelfix.pycode.calls import Attributes, Calls
@@ -636,6 +636,8 @@ class Imports:
 
 def _is_venv(view: FileView) -> bool | None:
     """Whether an environment is a virtual one; None where its Python is not in the view."""
+    if VENV_SETTINGS in view:
+        return True
     if view.find("", "python.exe"):
         return False
     return True if view.find(BASE, "python.exe") or view.find("Scripts", "python.exe") else None

@@ -114,6 +114,13 @@ def _load_with_numpy(call: Call) -> PyValue:
     return load(call.run, "load_library", path)
 
 
+def _load_with_torch(call: Call) -> PyValue:
+    """``torch.ops.load_library``: ``ctypes.CDLL`` of the file's full path."""
+    text = path_text(call.get(0, "path"))
+    full = ntpath.normpath(ntpath.join(call.run.machine.folder, text)) if isinstance(text, str) else text
+    return load(call.run, "CDLL", full)
+
+
 def _quietly(function: str) -> LibraryFunction:
     """A function of Windows that loads, and returns 0 where that fails."""
 
@@ -211,6 +218,8 @@ LOADS: dict[str, LibraryFunction] = {
     "_cffi_backend.FFI": lambda call: Native("cffi.FFI()"),
     "cffi.FFI().dlopen": _dlopen,
     "numpy.ctypeslib.load_library": _load_with_numpy,
+    "torch.ops.load_library": _load_with_torch,
+    "torch.classes.load_library": _load_with_torch,
     **{f"<windows>.{name}": function for name, function in _OF_KERNEL32.items()},
     "win32api.LoadLibrary": _load_library,
     "win32api.LoadLibraryEx": _load_extended,

@@ -16,7 +16,7 @@ from wheelfix.knowledge.system import classify, runtime_file, system_dlls
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND, Failure
 from wheelfix.loader.loading import Loader, Target
 from wheelfix.loader.packageloading import startup_at
-from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name, parent
+from wheelfix.loader.view import SITE_PACKAGES, VENV_SETTINGS, FileView, base_name, parent
 from wheelfix.model import (
     Edge,
     EdgeKind,
@@ -280,7 +280,7 @@ class ViewFiles:
         names = self._named_in(fold(parent(start))).get(stem, [])
         python = self.profile.python
         tag = f".cp{python[0]}{python[1]}" if python is not None else ".cp"
-        own = (f"{tag}-", f"{tag}t-", ".abi3") if python is not None else (tag, ".abi3")  # 313t: free-threaded
+        own = (f"{tag}-", f"{tag}t-") if python is not None else (tag,)  # 313t: free-threaded
         for name in sorted(names, key=len, reverse=True):
             rest = name[len(stem) :].lower()
             if rest == ".pyd" or (rest.startswith(own) and rest.endswith(".pyd")):
@@ -534,7 +534,7 @@ class WindowsMachine:
         """Whether the view or Windows has a file; None for what another distribution may have."""
         if path in FOLDERS or HOME_FOLDER.startswith(f"{path}/"):
             return folder is not False
-        if path == "pyvenv.cfg" and self.venv:
+        if path == VENV_SETTINGS and self.venv:
             return not folder
         found = self.files.exists(path, folder=folder)
         if self.lenient:

@@ -15,7 +15,7 @@ from wheelfix.knowledge.tables import table_date
 from wheelfix.loader.followed import followed_imports, top_level
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
 from wheelfix.loader.packagecode import imported_modules
-from wheelfix.loader.packageloading import folder_python, module_name
+from wheelfix.loader.packageloading import extension_modules, folder_python, is_stable_ending, module_name, stem
 from wheelfix.loader.requirements import fits, holds_on_target, parse_requirement
 from wheelfix.model import Finding, Image, PythonRuntime, Severity, canonical, dll_key
 from wheelfix.pycode.sourcecode import NO_MODULE
@@ -178,10 +178,14 @@ def _only_for_one_python(subject: Subject) -> Findings:
 
 def _is_meant_for(path: str, wanted: tuple[int, int, bool]) -> bool:
     """Whether the file's own name, or its folder's, says that it is for another Python, which imports it instead."""
+    named = _named_python(path)
+    return folder_python(path) == wanted[:2] if named is None else named == wanted
+
+
+def _named_python(path: str) -> tuple[int, int, bool] | None:
+    """The Python that a module's own name says it is for, with whether it is free-threaded."""
     match = _FILE_ABI.search(base(path))
-    if match is None:
-        return folder_python(path) == wanted[:2]
-    return (int(match["major"]), int(match["minor"]), bool(match["threads"])) == wanted
+    return (int(match["major"]), int(match["minor"]), bool(match["threads"])) if match else None
 
 
 def _is_promised(claim: Claim, wanted: tuple[int, int, bool], name: str) -> bool:
@@ -244,6 +248,7 @@ def newer_than_tables(subject: Subject) -> Findings:
 @rule("WF316")
 def unimportable(subject: Subject) -> Findings:
     """Find modules whose file is sound and that Python cannot import all the same."""
+    yield from _for_some_pythons(subject)
     foreign = for_another_python(subject)
     for outcome in subject.outcomes:
         if outcome.event.cause != "module" or (foreign and outcome.code == MOD_NOT_FOUND):
@@ -256,13 +261,73 @@ def unimportable(subject: Subject) -> Findings:
             f"{base(path)} cannot be imported: {outcome.detail}; 'import {module}' fails with {error}",
             hint=reinstall(
                 subject,
-                "build the module with the Python that the wheel is tagged for"
+                f"name the file {stem(path)}.pyd"
+                if is_stable_ending(path)
+                else "build the module with the Python that the wheel is tagged for"
                 if outcome.code == MOD_NOT_FOUND
                 else "give the file the name of the module that it was built as, or build it again",
             ),
             evidence={"module": module, "code": outcome.code, "detail": outcome.detail},
             severity=Severity.WARNING if outcome.event.guarded else Severity.ERROR,
         )
+
+
+def _for_some_pythons(subject: Subject) -> Findings:
+    """Find modules of which the wheel has files for some only of the Pythons that its tags promise.
+
+    Python 3.11 looks for ``_core.cp311-win_amd64.pyd`` and for ``_core.pyd``, other Pythons only for the latter.
+    """
+    tags = subject.distribution.tags
+    if subject.environment_python is not None or not tags:
+        return
+    modules = grouped((module_name(path), path) for path in extension_modules(subject.view, subject.profile))
+    some = {module: pythons for module, paths in modules.items() if (pythons := _left_with(subject, paths))}
+    imported = imported_modules(subject.view, some, NO_MODULE)
+    any_python = all(tag.startswith("py") for tag in tags)
+    if any_python:  # one that is imported in a try, or not at all, makes code faster where there is one
+        some = {module: pythons for module, pythons in some.items() if not imported.get(module, True)}
+    kinds = grouped(((pythons, any_python or imported.get(module, True)), module) for module, pythons in some.items())
+    for (pythons, mild), (module, *others) in kinds.items():
+        path, spelled = modules[module][0], [f"{major}.{minor}{'t' if free else ''}" for major, minor, free in pythons]
+        tagged = listing(list(dict.fromkeys(tag.rpartition("-")[0] for tag in tags)))
+        more = f" and {count(len(others), 'other module')}" if others else ""
+        yield finding(
+            "WF316",
+            subject.origin(path),
+            f"{base(path)}{more} can be imported by Python {listing(spelled)} alone, as the name says, but the wheel "
+            f"is tagged {tagged}; 'import {module}' fails with ModuleNotFoundError on every other",
+            hint="build a file for each Python that the tags name, tag the wheel for that one, or build with "
+            "Py_LIMITED_API (setuptools: py_limited_api=True), which leaves the Python out of the name",
+            evidence={"module": module, "others": others, "pythons": spelled, "tags": tags},
+            severity=Severity.WARNING if mild else Severity.ERROR,
+        )
+
+
+def _left_with(subject: Subject, paths: list[str]) -> tuple[tuple[int, int, bool], ...]:
+    """The Pythons that the files of a module are for, if the tags promise others as well; empty if all have one."""
+    found = [_named_python(path) for path in paths]
+    source = f"{folder(paths[0])}/{base(paths[0]).partition('.')[0]}.py"
+    if not all(found) or folder_python(paths[0]) is not None or source in subject.view:
+        return ()
+    named = set(filter(None, found))
+    own, tags = tuple(sorted(named)), subject.distribution.tags
+    claim = read_claim(tags)
+    promised = claim.pythons or _without_abi(tags)
+    if promised and claim.abi3 is None:
+        return own if promised - named else ()
+    versions = {python[:2] for python in named}
+    if len(versions) > 1:
+        return ()  # for those that there were when the wheel was made
+    allowed = {one for one in _allowed_pythons(subject) if claim.abi3 is None or one >= claim.abi3}
+    return () if allowed <= versions else own
+
+
+def _without_abi(tags: tuple[str, ...]) -> frozenset[tuple[int, int, bool]]:
+    """The Pythons of tags such as ``cp311-none-win_amd64``; none if a tag names no single one."""
+    matches = [_TAG.fullmatch(tag.partition("-none-")[0]) for tag in tags]
+    named = [own for own in matches if own and own["kind"] == "cp" and own["minor"]]
+    found = {(int(own["major"]), int(own["minor"]), False) for own in named}
+    return frozenset(found if len(named) == len(tags) else ())
 
 
 @rule("WF411")

@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.faults import PIP, UV, ArchiveFault
-from wheelfix.base.values import grouped
+from wheelfix.base.values import grouped, replace
 from wheelfix.loader.view import PE_SUFFIXES
 from wheelfix.model import Finding, Repairable, Severity
+from wheelfix.rules.hints import reinstall
 from wheelfix.rules.registry import finding, rule, rule_of
 from wheelfix.rules.wording import count, listing
 
@@ -108,9 +109,7 @@ _HINTS = {
 _LASTING_HINTS = {
     "duplicate-member": "decide which of the two is meant, remove the other and build the wheel again",
     "overlap": "build or download the wheel again; the file is damaged or was made to deceive",
-    "file-gone": (
-        "'python -m pip install --force-reinstall --no-deps NAME' with the environment's own Python puts it back"
-    ),
+    "file-gone": "install the distribution again",
     "license-file-missing": "put the file into the folder licenses of the .dist-info folder, or drop it from METADATA",
 }
 """Kinds that rewriting the wheel does not put right, although it does for others with the same code."""
@@ -162,7 +161,9 @@ def lasting_faults(faults: Iterable[ArchiveFault]) -> tuple[ArchiveFault, ...]:
 @rule(*_OF_RECORD)
 def record_faults(subject: Subject) -> list[Finding]:
     """Turn faults of RECORD into findings."""
-    return fault_findings(subject.record_faults, (*subject.archive_faults, *subject.record_faults))
+    found = fault_findings(subject.record_faults, (*subject.archive_faults, *subject.record_faults))
+    again = reinstall(subject, "")
+    return [replace(one, hint=again) if one.evidence["kind"] == "file-gone" else one for one in found]
 
 
 def fault_findings(faults: Iterable[ArchiveFault], everything: Iterable[ArchiveFault]) -> list[Finding]:

@@ -15,7 +15,9 @@ from wheelfix.base.values import frozen, grouped, replace
 from wheelfix.knowledge.families import family_group, is_mangled
 from wheelfix.knowledge.providers import owners_of
 from wheelfix.knowledge.system import is_debug_python, python_of
+from wheelfix.loader.followed import followed_imports
 from wheelfix.loader.loadcall import runs_on
+from wheelfix.loader.packagecode import toolkit_code
 from wheelfix.loader.packageloading import folder_python, module_name
 from wheelfix.loader.requirements import Requirements
 from wheelfix.model import (
@@ -191,9 +193,13 @@ def toolkit_searched(subject: Subject, need: Need) -> str:
     """What makes a DLL of CUDA available on a machine that has the toolkit, as the package's own code has it."""
     if subject.profile.bare or family_group(need.name) not in ("cuda", "cudnn"):
         return ""
-    if subject.loading is None and (code := subject.unread_code(adding=True)):
+    if subject.loading is not None:
+        return subject.loading.unless
+    if code := subject.unread_code(adding=True):
         return f"a folder that {code} adds has it, which is not known"
-    return subject.loading.unless if subject.loading is not None else ""
+    followed = followed_imports(subject.view, subject.profile)
+    adds = any(followed.runs(path) for path in toolkit_code(subject.view))
+    return "an installed toolkit has it, whose folder the package's code adds to the search" if adds else ""
 
 
 def _folder_owner(subject: Subject, paths: Iterable[str]) -> str:

@@ -18,6 +18,7 @@ from wheelfix.model import (
 )
 from wheelfix.pycode.sourcecode import NO_MODULE
 from wheelfix.rules.context import Subject, base, folder
+from wheelfix.rules.hints import reinstall
 from wheelfix.rules.registry import Findings, error_if, finding, rule
 from wheelfix.rules.wording import listing
 
@@ -61,9 +62,11 @@ def unreadable_images(subject: Subject) -> Findings:
             subject.origin(path),
             f"{what}; {consequence}",
             hint=(
-                "fetch the real file with 'git lfs pull' and build the wheel again"
+                f"install {subject.owner(path) or 'what it belongs to'} again"
+                if path in foreign
+                else reinstall(subject, "fetch the real file with 'git lfs pull' and build the wheel again")
                 if code == "WF203"
-                else "replace it with the whole file from the build and pack the wheel again"
+                else reinstall(subject, "replace it with the whole file from the build and pack the wheel again")
             ),
             evidence={"kind": facts.kind, "reason": facts.reason, "size": facts.size, "needed_by": importers},
             severity=severity,
