@@ -348,6 +348,16 @@ PARTIAL = (
             id="a pin of conda",
         ),
         pytest.param(
+            "link: extra operand 'x.obj'\nerror: command 'C:\\Git\\usr\\bin\\link.exe' failed with exit code 1\n",
+            "link.exe",
+            id="a link.exe of Git",
+        ),
+        pytest.param(
+            'error: Error executing cmd /u /c "C:\\VC\\Build\\vcvarsall.bat" x86_amd64 && set\n[end of output]\n',
+            "did not run to its end",
+            id="vcvarsall.bat fails",
+        ),
+        pytest.param(
             "Cannot load shared library 'libcasadi_nlpsol_ipopt.dll':\n  (\n  Tried '' :\n    Error code (WIN32): 126",
             "asked for libcasadi_nlpsol_ipopt.dll by its name",
             id="a code lines below the file",

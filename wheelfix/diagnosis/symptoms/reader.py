@@ -380,7 +380,8 @@ class _Notes:
         if self._known(lines[0]) or self._known(memory):
             return True
         reading = recognise(lines, [line.text for line in self._above if number - line.number <= _ABOVE])
-        parts = any(one.details.get("only") == PART for one in reading.symptoms)
+        raised = bool(_RAISED.match(lines[0].lstrip(" \t>")))
+        parts = raised and any(one.details.get("only") == PART for one in reading.symptoms)
         for line in lines[1:] if parts else ():
             self._facts.update({fact.name: (number, fact.value) for fact in facts_in(line) if fact.name in _NEAR})
         starts_program = any(_STARTS_PROGRAM.search(line) for line in lines[1:])
@@ -392,7 +393,6 @@ class _Notes:
         following = [frame[1] or frame[2] for line in below for frame in FRAME.finditer(line)]
         if any("(most recent call first)" in line for line in below):
             following.reverse()
-        raised = bool(_RAISED.match(lines[0].lstrip(" \t>")))
         instead = any(map(_INSTEAD.search, lines[:_INSTEAD_REACH])) or lines[0].lstrip().startswith(_CAUGHT)
         survived = instead or number == self._warned[0]
         more = {"instead": "yes"} if instead else {}
