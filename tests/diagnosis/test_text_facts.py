@@ -309,6 +309,59 @@ PARTIAL = (
             "no wheel of cryptography",
             id="the folder in which pip builds",
         ),
+        pytest.param(
+            "      building 'hnswlib' extension\n      error: command 'cl.exe' failed with exit code 2\n",
+            "builds hnswlib",
+            id="the extension that is built",
+        ),
+        pytest.param(
+            frame(r"C:\Program Files\Blender Foundation\Blender 4.2\4.2\python\lib\x.py", "import y")
+            + f"ImportError: DLL load failed while importing y: {NOT_FOUND}",
+            "Blender 4.2",
+            id="the release in the name of a folder",
+        ),
+        pytest.param(
+            f"my python is 64 bit\nImportError: DLL load failed while importing y: {NOT_FOUND}",
+            "64 bit",
+            id="the bitness in the words of a person",
+        ),
+        pytest.param(
+            "Requirement already satisfied: av in c:\\x\\lib\\site-packages (7.0.1)\n"
+            + frame(r"C:\x\Lib\site-packages\av\__init__.py", "from av._core import x")
+            + f"ImportError: DLL load failed: {NOT_FOUND}",
+            "av 7.0.1",
+            id="what pip says is there",
+        ),
+        pytest.param(
+            "The procedure entry point\nvips_x could not be located in the dynamic\nlink library C:\\v\\libvips-42.dll",
+            "libvips-42.dll",
+            id="a dialog that was typed with line breaks",
+        ),
+        pytest.param(
+            '错误代码126\nOSError: [WinError 126] 找不到指定的模块。 Error loading "C:\\v\\a.dll"',
+            "126",
+            id="a code beside signs",
+        ),
+        pytest.param(
+            "found 1 wheel (conda create -n a python=3.13 gdal)\nImportError: cannot load it\n",
+            "python",
+            id="a pin of conda",
+        ),
+        pytest.param(
+            "link: extra operand 'x.obj'\nerror: command 'C:\\Git\\usr\\bin\\link.exe' failed with exit code 1\n",
+            "link.exe",
+            id="a link.exe of Git",
+        ),
+        pytest.param(
+            'error: Error executing cmd /u /c "C:\\VC\\Build\\vcvarsall.bat" x86_amd64 && set\n[end of output]\n',
+            "did not run to its end",
+            id="vcvarsall.bat fails",
+        ),
+        pytest.param(
+            "Cannot load shared library 'libcasadi_nlpsol_ipopt.dll':\n  (\n  Tried '' :\n    Error code (WIN32): 126",
+            "asked for libcasadi_nlpsol_ipopt.dll by its name",
+            id="a code lines below the file",
+        ),
     ],
 )
 def test_what_the_text_shows_is_said(text, words):

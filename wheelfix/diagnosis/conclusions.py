@@ -255,9 +255,11 @@ def conclude(gathered: GatheredEvidence, trusted_roots: Path | None) -> Diagnosi
     said = " ".join(one.text for one in quotes)
     code = next((one.symptom.code for one in causes[:1] if one.symptom), None) or 0
     digits = hex(code)[2:]
-    number = (
+    number: tuple[str, ...] = (
         () if not 0 < code <= _LAST_CODE or re.search(rf"\b(?:{code}|0x0*{digits})\b", said) else (f"error {code}",)
     )
+    symbol = next((one.symptom.details.get("symbol", "") for one in causes[:1] if one.symptom), "")
+    number += (f"function {symbol}",) if symbol and symbol not in said else ()
     failing = any(case.exam.report.first_failure is not None for case in cases)
     severities = {finding.severity for case in cases for finding in case.findings}
     return Diagnosis(

@@ -111,6 +111,8 @@ TEXTS = {
     "header-missing": "src.h(33): fatal error C1083: Cannot open include file: 'sqlcipher/sqlite3.h': No such file",
     "mingw-library": "LINK : fatal error LNK1181: cannot open input file 'libdwarf-0.dll.a.lib'",
     "library-missing": "LINK : fatal error LNK1181: cannot open input file 'm.lib'",
+    "link-not-microsofts": "= note: link: extra operand 'C:\\\\x\\\\symbols.o'",
+    "vcvarsall-failed": 'error: Error executing cmd /u /c "C:\\VC\\Build\\vcvarsall.bat" x64 && set\n[end of output]',
     "cmake-missing": "CMake must be installed to build the following extensions: _dlib_pybind11",
     "ort-cpu-package": "Specified provider 'CUDAExecutionProvider' is not in available provider names.",
     "opencl-platform": "pyopencl._cl.LogicError: clGetPlatformIDs failed: PLATFORM_NOT_FOUND_KHR",

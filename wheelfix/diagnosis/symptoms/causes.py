@@ -17,6 +17,7 @@ from wheelfix.diagnosis.symptoms.messages import (
     is_beside_torch,
     message_by_id,
     messages,
+    own_module,
     words_for,
 )
 from wheelfix.diagnosis.symptoms.model import Cause, Confidence, ErrorLine, Remedy, Symptom, package_of, table_text
@@ -41,9 +42,9 @@ _SUBJECTS: dict[str, Callable[[Symptom], Iterable[str]]] = {
     "path": lambda symptom: (symptom.path or "",),
     "dll": lambda symptom: map(str.lower, symptom.dlls),
     "name": lambda symptom: (*_asked_for(symptom), *map(str.lower, symptom.dlls)),
-    "module": lambda symptom: (symptom.module,),
+    "module": lambda symptom: (own_module(symptom),),
     "package": lambda symptom: (symptom.package,),
-    "program": lambda symptom: (symptom.details.get("program", "").lower(),),
+    "program": lambda symptom: [symptom.details.get(name, "").lower() for name in ("program", "program_of_its_own")],
 }
 """What each pattern of a rule is about; ``name`` is the file or one of the DLLs that the text names."""
 
@@ -332,7 +333,9 @@ class EndingFamily:
 
     def groups(self, error: ErrorLine) -> dict[str, str] | None:
         """Return what the line says, or None where it is not of this family."""
-        fits = (error.installed or not self.installed) and error.part == self.part
+        # The last line of a build's output is known by its words, too.
+        read_on = error.part == "output" and not (self.part or self.general or self.guess)
+        fits = (error.installed or not self.installed) and (error.part == self.part or read_on)
         fits = fits and (self.above is None or self.above.search(error.above) is not None)
         found = self.pattern.search(error.text) if fits else None
         if found is None:
@@ -391,12 +394,14 @@ def explain_error(error: ErrorLine) -> Cause:
 
 
 _NUMBER = regex(r"\b(?:C|D|LNK)\d{4}\b")
+_LINK_STATUS = regex(r"(?<=failed with exit )(?:status|code) (?=1\d{3}\b)")
+"""What link.exe ends with is the number of its error."""
 
 
 def _compiler_words(text: str) -> dict[str, str]:
     """What the number in a message of Visual Studio means, and whose header the message points into."""
     tree = parse_toml(ENDINGS, table_text(ENDINGS))
-    number = _NUMBER.search(text)
+    number = _NUMBER.search(_LINK_STATUS.sub("LNK", text))
     means = (row["means"] for row in tree["number"] if number and number[0] in row["numbers"])
     header = next((name for name, pattern in tree["header"].items() if re.search(pattern, text)), "")
     return {

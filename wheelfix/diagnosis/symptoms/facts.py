@@ -49,7 +49,7 @@ _NUMBER = (
 _VERSIONED = regex(
     r"(?<![A-Za-z0-9.\\#-])(?<!different )(?:(?P<glued>[A-Za-z][A-Za-z_-]{2,30}?)(?<![_-])(?=v?\d)"
     r"|(?<!_)(?P<name>[A-Za-z][\w.+-]{1,30}?)[*_`]{0,3}"
-    r"(?:(?P<said>(?i:[ _-]version(?: is)?))[ \t:：=|`*\"']{0,40}"
+    r"(?:(?P<said>(?i:[ _-]version(?: is)?(?: \([^()\n]{1,30}\))?))[ \t:：=|`*\"']{0,40}"
     r"|[ \t]{0,40}[:：|][ \t]{0,3}|[ -]| ?=(?!=) ?[\"']?[\^~]?"
     r"|[ \t]{3,40}"
     r"|(?P<wanted>==))"
@@ -59,13 +59,15 @@ _VERSIONED = regex(
 """A name and its version: in a list, a table, a sentence, a requirement, or the name of an archive."""
 _ALONE = regex(
     r"^(?:(?:#{1,6} (?P<heading>[^\n]{0,60}?)|[^\n]{0,60}?(?P<above>[\w-]{2,30}))[ -](?i:versions?)\b[^\n]{0,40}\n{1,3}"
-    r"|Name: (?P<listed>[\w.-]{2,60})\nVersion: |(?:[-*+•] |\d[.)] )?(?P<name>[A-Za-z][\w.+-]{1,30})(?: | ?: |==?|@))"
-    rf"v?{_NUMBER}$",
+    r"|Name: (?P<listed>[\w.-]{2,60})\nVersion: |Requirement already satisfied: (?P<met>[\w.-]{2,60})[^\n]{1,240} \("
+    r"|(?:[-*+•] |\d[.)] )?(?P<name>[A-Za-z][\w.+-]{1,30})(?: | ?: |==?|@))"
+    rf"v?{_NUMBER}\)?$",
     re.MULTILINE,
 )
 """A version below the heading that says whose it is, and a line that has nothing but a name and a version."""
 _CHANGED = regex(
-    r"^(?P<name>[\w.-]{2,40}) {1,40}(?P<old>\d[\w.]{0,20})\S{0,40} +--> +(?!(?P=old))(?P<new>\d[\w.]{0,20})",
+    r"^ {0,4}(?P<name>[\w.-]{2,40}) {1,40}(?:[\w/-]{1,40}::(?P=name)-)?(?P<old>\d[\w.]{0,20})\S{0,40} +--> +"
+    r"(?:[\w/-]{1,40}::(?P=name)-)?(?!(?P=old))(?P<new>\d[\w.]{0,20})",
     re.MULTILINE,
 )
 """What conda replaced by another version."""
@@ -88,7 +90,20 @@ _PROGRAMS = frozenset(
     }
 )
 _NO_PROGRAM = frozenset(
-    {"application", "driver", "file", "fault-module", "line", "module", "os", "served", "update", "what", "which"}
+    {
+        "application",
+        "driver",
+        "file",
+        "fault-module",
+        "info",
+        "line",
+        "module",
+        "os",
+        "served",
+        "update",
+        "what",
+        "which",
+    }
 )
 _OTHER_NAMES = {
     "pytorch": "torch",
@@ -109,7 +124,8 @@ _WORD = 4
 def read_versions(text: str, about: Iterable[str]) -> tuple[str, ...]:
     """Return what a text names with its version; of a list of all that is installed, what the errors are about.
 
-    A name counts that an index has or the text goes through or imports, and whatever is called a version.
+    A name counts that an index has or the text goes through or imports, one with capitals inside (HDF5, NumPy), and
+    whatever is called a version.
     """
     text = text.replace("%2B", "+")
     through = (package_of(frame[1] or frame[2]) for frame in FRAME.finditer(text))
@@ -119,11 +135,14 @@ def read_versions(text: str, about: Iterable[str]) -> tuple[str, ...]:
     found: dict[str, list[tuple[str, str]]] = {}
     for one in sorted((*_VERSIONED.finditer(text), *_ALONE.finditer(text)), key=re.Match.start):
         groups = {name: value for name, value in one.groupdict().items() if value}
-        shown = next((groups[name] for name in ("name", "glued", "heading", "above", "listed") if name in groups), "")
+        shown = next(
+            (groups[name] for name in ("name", "glued", "heading", "above", "listed", "met") if name in groups), ""
+        )
         name = _distribution(shown)
         said = "heading" in one.re.groupindex or "said" in groups
         required = "glued" not in groups and groups.keys() & {"wanted", "archive"}
-        if name in known or required or (said and name not in _NO_PROGRAM):
+        spelled = shown.isalnum() and sum(map(str.isupper, shown)) > 1 and one["version"].count(".") > 1
+        if name in known or required or ((said or spelled) and name not in _NO_PROGRAM):
             more = _MORE.findall(groups.get("more", ""))
             found.setdefault(name, []).extend((shown, version) for version in (one["version"], *more))
     if len(found) > _MOST_VERSIONS:
@@ -148,7 +167,8 @@ def _exact(versions: Iterable[str]) -> list[str]:
 _PLACE = regex(
     r"[A-Za-z]:[\\/]{1,2}[^\"'<>|*?:;,()\r\n]{1,240}?[\\/]{1,2}"
     r"(?:(?=site-packages(?:[\\/]|\b))|python_embedd?ed(?=[\\/])|(?:OSGeo4W|QGIS|Blender)[\w. ]{0,20}(?=[\\/])"
-    r"|envs[\\/]{1,2}[\w.-]{1,60}(?=[\\/]))",
+    r"|envs[\\/]{1,2}[\w.-]{1,60}(?=[\\/])"
+    r"|(?<=(?:conda|forge|ucrt6|ingw6).[\\/])(?=lib[\\/](?:python3\.\d{1,2}[\\/])?\w{1,30}(?:\.py|[\\/])))",
     re.IGNORECASE,
 )
 
@@ -165,14 +185,12 @@ def state_facts(lines: Sequence[str], machine: dict[str, list[str]], about: Iter
     words = [f"Python {' and '.join(one)}" for one in numbers]
     words += [*versions, *filter(None, [found.get("bitness")])]
     words += [_with_capability(card) for card in machine["card"][:2]]
-    said = ", ".join(words).lower()
-    shown = [(row.name, row.value) for row in machine_rows() if row.value and row.name != "card"]
-    words += [
-        one
-        for name, template in dict(shown).items()
-        for value in machine[name][:_MOST_VALUES]
-        if (one := template.format(value)).lower() not in said and (len(value) < _WORD or value.lower() not in said)
-    ]
+    shown = {row.name: row.value for row in machine_rows() if row.value and row.name != "card"}
+    for name, template in shown.items():
+        for value in machine[name][:_MOST_VALUES]:
+            one, said = template.format(value), ", ".join(words).lower()
+            if (value if len(value) >= _WORD else one).lower() not in said:
+                words.append(one)
     words += [f"a program that {found['bundle']} made"] if "bundle" in found else []
     words += [f"inside {found['host']}"] if "host" in found else []
     words += _places(text)

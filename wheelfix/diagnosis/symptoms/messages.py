@@ -347,9 +347,14 @@ def library_of(name: str) -> NamedLibrary | None:
     return next((one for one in libraries() if one.file and one.file.fullmatch(stem)), None) if stem else None
 
 
+def own_module(symptom: Symptom) -> str:
+    """Return the module whose import failed, which can be the file itself."""
+    return symptom.module or (symptom.file.partition(".")[0] if symptom.file.lower().endswith(".pyd") else "")
+
+
 def library_behind(symptom: Symptom) -> NamedLibrary | None:
     """Return the library that a compiled module stands for, or None."""
-    module = f"{symptom.package}.{symptom.module.rpartition('.')[2]}"
+    module = f"{symptom.package}.{own_module(symptom).rpartition('.')[2]}"
     return next((one for one in libraries() if one.needed_by and one.needed_by.fullmatch(module)), None)
 
 

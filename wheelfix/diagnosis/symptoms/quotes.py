@@ -31,6 +31,7 @@ FRAME = regex(
 _OF_PYTHON = regex(
     r"^<|PyInstaller[\\/]|[\\/]lib[\\/](?!site-packages)[\w\\/]+\.py$|imp\.py$|pydev_|^\.", re.IGNORECASE
 )
+_SAYS_NOTHING = ("__init__.py", "__main__.py", "core.py")
 _REACH = 40
 _BELOW = 4
 """Lines at most between a frame and what follows it: its code, the marks below that, and what pytest puts there."""
@@ -60,7 +61,7 @@ _CALLED = regex(r"^(?!.*[\\/]share[\\/]cmake-)\S{1,200}:\d{1,6} \(\w+\)$")
 """A line of CMake's stack that is in the project's own files."""
 _FOLDERS = regex(r"[A-Za-z]:[\\/][^\"'<>|*?:;,\r\n]{8,240}?(?=[\\/]{1,2}site-packages[\\/])", re.IGNORECASE)
 _BECAUSE = regex(
-    r"^building '|\b(?:because|expect(?:s|ed)|got|(?:built|compiled) (?:for|with|using|against)"
+    r"\b(?:because|expect(?:s|ed)|got|(?:built|compiled) (?:for|with|using|against)"
     r"|requires?|required|needed|you have|original error|reason|caused by|fault(?:ing)?|exception code"
     r"|supports?|but (?:this|it|found|is|was))\b|is not the correct",
     re.IGNORECASE,
@@ -80,6 +81,7 @@ _NAMES = regex(
 )
 """What such a line names: a file, a version, an architecture."""
 _FAILED = regex(r"error|exception|fatal|fault|crash|\bfail|not found|cannot|unable|missing|denied", re.IGNORECASE)
+_CODE = regex(r"\[(?:WinError|Errno) \d{1,5}\]")
 _NOT_OURS = regex(
     r"^(?:[#>]|(?:\[?WARN|Warn)|\*\*|Traceback|During handling|The above exception|\S+\.md\b|.{0,20}(?i:timestamp|offset):)|https?://\S{30}|^\W*$"
 )
@@ -173,10 +175,11 @@ def _traceback(lines: Sequence[str], places: Iterable[int]) -> Iterator[tuple[in
 
 
 def _in_package(file: str) -> str:
-    """A file as its package names it, or its last name."""
+    """A file as its package names it, or its last name, with the folder where that alone tells whose it is."""
     parts = PureWindowsPath(file).parts
     lowered = [part.lower() for part in parts]
-    return "\\".join(parts[lowered.index("site-packages") + 1 :] if "site-packages" in lowered else parts[-1:])
+    own = -2 if lowered[-1] in _SAYS_NOTHING else -1
+    return "\\".join(parts[lowered.index("site-packages") + 1 :] if "site-packages" in lowered else parts[own:])
 
 
 def cut(text: str, most: int = _LONGEST) -> str:
@@ -185,7 +188,8 @@ def cut(text: str, most: int = _LONGEST) -> str:
     text = text if len(text) <= most else _LONG_PATH.sub(r"\1…\\", text)
     if len(text) <= most:
         return text
-    error = line_pattern("raised").search(text) or line_pattern("tool").search(text) or _FAILED.search(text)
+    patterns = (_CODE, line_pattern("raised"), line_pattern("tool"), _FAILED)
+    error = next(filter(None, (one.search(text) for one in patterns)), None)
     at = error.start() if error else 0
     begins = max((found.end() for found in _SENTENCE.finditer(text, 0, at)), default=0)
     if at - begins > _BEFORE:

@@ -107,7 +107,8 @@ _NUMBERED = regex(r"\s{0,12}\d{1,6} ")
 _TRIED = regex(r"(\w{1,60}) - ImportError: ")
 """What Kivy writes before the error of a provider that it tried."""
 _IMPORT_REACH = 2
-_LOADS = regex(r"load_module\('(\w{1,100})'")
+_LOADS = regex(r"[Ll]oad\w{0,20}\((?:\w{1,30}, ?)?['\"](\w{2,100})['\"][),]")
+"""A function that loads a module by its name: imp.load_module and those of pywin32."""
 _IMP_FRAMES = 6
 _STARTS_PROGRAM = regex(r"\bsubprocess\.py:\d|_winapi\.CreateProcess\(")
 """What follows the error of a program that could not be started, where the traceback is printed after the error."""
@@ -210,10 +211,13 @@ def _error(lines: list[str], first: int, ending: Ending | None, survived: set[in
         at = next(filter(counts, last(is_told)), None) if len(lines) <= _SPOKEN else None
         # Of what a build script printed the last line counts, known or not.
         printed = _last_of_output(lines)
+        start = next((place for place, line in enumerate(lines) if _OUTPUT.search(line)), None)
+        if printed is None and at is not None and start is not None and start < at:
+            printed = at
         frame = next(last(_is_frame), 0)
         if any(map(_OUTPUT.search, lines)) and frame > max(printed or 0, at or 0):
             return ErrorLine(first + frame, lines[frame][:LONGEST], part="cut")
-        if printed is not None and (at is None or at < printed):
+        if printed is not None and (at is None or at <= printed):
             return ErrorLine(first + printed, lines[printed][:LONGEST], part="output")
     if at is None:
         said = next(filter(counts, failed_lines(lines, least=2)), None) if len(lines) <= _SPOKEN else None
@@ -338,14 +342,16 @@ class _Notes:
 
     def _look(self, window: list[Line]) -> bool:
         number, text = window[0].number, window[0].text
+        whole = text
         if "line " in text or ".py:" in text or ".py in " in text or 'File "' in text:
             frame = FRAME.search(text)
             if frame is None and len(window) > 1 and 'File "' in text:
                 # A console of fixed width broke the path: its rest, with the number of the line, is in the next one.
-                frame = FRAME.search(text + window[1].text.lstrip())
+                whole = text + window[1].text.lstrip()
+                frame = FRAME.search(whole)
             if frame:
                 self._frames.append((number, frame.group(1) or frame.group(2)))
-        self._note_system(number, text)
+        self._note_system(number, whole)
         if _WARNS.search(text):
             self._warned = number, _indent(text)
         elif number == self._warned[0] + 1 and _indent(text) > self._warned[1]:
@@ -362,7 +368,7 @@ class _Notes:
             self._imported = number, *self._imported[1:]
         if "import " in text and not beside and (imported := _IMPORTS.search(text)):
             self._imported = number, *_imported(imported["whole"], imported["name"])
-        elif "load_module(" in text and (loaded := _LOADS.search(text)):
+        elif "oad" in text and (loaded := _LOADS.search(text)):
             # Frames of imp follow it.
             self._imported = number + _IMP_FRAMES, loaded[1], ""
         elif "_import(" in text and number - self._imported[0] <= _IMPORT_REACH:
@@ -374,7 +380,8 @@ class _Notes:
         if self._known(lines[0]) or self._known(memory):
             return True
         reading = recognise(lines, [line.text for line in self._above if number - line.number <= _ABOVE])
-        parts = any(one.details.get("only") == PART for one in reading.symptoms)
+        raised = bool(_RAISED.match(lines[0].lstrip(" \t>")))
+        parts = raised and any(one.details.get("only") == PART for one in reading.symptoms)
         for line in lines[1:] if parts else ():
             self._facts.update({fact.name: (number, fact.value) for fact in facts_in(line) if fact.name in _NEAR})
         starts_program = any(_STARTS_PROGRAM.search(line) for line in lines[1:])
@@ -386,7 +393,6 @@ class _Notes:
         following = [frame[1] or frame[2] for line in below for frame in FRAME.finditer(line)]
         if any("(most recent call first)" in line for line in below):
             following.reverse()
-        raised = bool(_RAISED.match(lines[0].lstrip(" \t>")))
         instead = any(map(_INSTEAD.search, lines[:_INSTEAD_REACH])) or lines[0].lstrip().startswith(_CAUGHT)
         survived = instead or number == self._warned[0]
         more = {"instead": "yes"} if instead else {}
@@ -567,7 +573,7 @@ def _origin(near: list[str]) -> tuple[str, str]:
     """Return the package of the innermost file of a traceback that has one, and how the innermost file loads."""
     packages = [package_of(file) for file in reversed(near) if not _only_loads(file)]
     package = next((name for name in packages if name and name not in _OWN_FRAMES), "")
-    if not package and any(file.startswith("PyInstaller") for file in near):
+    if not package and any("PyInstaller" in file for file in near):
         inside = (_INSIDE_BUNDLE.match(file) for file in reversed(near) if not file.startswith("PyInstaller"))
         package = next((found[1] for found in inside if found and found[1] not in _OWN_FRAMES), "")
     last = near[-1].replace("\\", "/").rpartition("/")[2] if near else ""

@@ -6,7 +6,7 @@ import re
 from contextlib import suppress
 from difflib import SequenceMatcher
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 
@@ -55,6 +55,8 @@ class Form:
     """Words of which one has to be in the few lines above, where the line is about other things elsewhere."""
     language: str = ""
     """The language of a sentence; empty for what is not translated."""
+    begins: str = ""
+    """How a sentence about a function begins: somebody who types such a dialog box breaks its lines anywhere."""
 
     def allows(self, lowered: str, above: str) -> bool:
         """Whether the pattern can match a line with a trigger, given together with those above it."""
@@ -175,7 +177,8 @@ def parse_forms(table: str, text: str) -> tuple[Form, ...]:
         pattern = "".join(row["pattern"])
         for name, part in _PARTS.items():
             pattern = pattern.replace(name, part)
-        row["pattern"] = regex(pattern, re.IGNORECASE)
+        # Signs of China and Japan stand beside a code without a blank: they are no part of its word.
+        row["pattern"] = regex(pattern, re.IGNORECASE | re.ASCII)
         row["confidence"] = Confidence(row.get("confidence", "sure"))
         row["before"] = _if_any(_BEFORE_FORM[row["before"]]) if "before" in row else None
         row |= {name: tuple(dict.fromkeys(map(alike, row.get(name, ())))) for name in ("triggers", "among", "after")}
@@ -240,7 +243,8 @@ def _compile_phrase(kind: str, code: int, text: str, language: str) -> Form:
     # Every sentence names a file; its other words stand in many lines.
     among = (".dll", ".pyd", ".exe") if {"dll", "file"} & set(parts[1::2]) else ()
     shape = regex(pattern, re.IGNORECASE)
-    return Form(kind, (trigger,), shape, code, before=before, among=among, language=language)
+    begins = alike(parts[0]).strip() if kind == "dialog-entry-point" else ""
+    return Form(kind, (trigger,), shape, code, before=before, among=among, language=language, begins=begins)
 
 
 def parse_phrases(table: str, text: str) -> tuple[Form, ...]:
@@ -419,6 +423,7 @@ def form_triggers() -> dict[str, tuple[str, ...]]:
         for word in form.triggers:
             alone = not form.among or words.get(word) == ()
             words[word] = () if alone else (*words.get(word, ()), *form.among)
+    words |= dict.fromkeys(_begun(), ())
     # A word that contains another one adds nothing to the search.
     shorter = WordIndex(word for word, others in words.items() if not others)
     return {word: others for word, others in words.items() if shorter.found(word) in ([], [word])}
@@ -432,6 +437,8 @@ def recognise(lines: Sequence[str], above: Sequence[str] = ()) -> LineReading:
     before = alike("\n".join(above))
     line = lines[0]
     lowered = alike(line + (lines[1] if len(lines) > 1 and len(line) >= _NARROWEST else ""))
+    if any(begins in lowered for begins in _begun()):
+        lowered = alike(" ".join(takewhile(str.strip, lines)))
     text = _Wrapped(lines)
     found: list[Found] = []
     alone = True
@@ -459,6 +466,11 @@ def recognise(lines: Sequence[str], above: Sequence[str] = ()) -> LineReading:
         # The reason stands behind the file in the same line.
         kept = [replace(hit, symptom=_with_reason(hit.symptom, said)) for hit in kept] if bare else said
     return LineReading(tuple(_last_resort(hit.symptom) for hit in kept), alone, tried)
+
+
+@lru_cache(maxsize=1)
+def _begun() -> tuple[str, ...]:
+    return tuple({form.begins for form in all_forms()} - {""})
 
 
 @lru_cache(maxsize=1)

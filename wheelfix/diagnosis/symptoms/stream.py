@@ -101,10 +101,16 @@ _ESCAPED = regex(r"(?:\\r)?\\n(?=\s*(?:Traceback \(|File |\w{3,60}(?:Error|Excep
 """The end of a line in a text that was printed as a string of Python or JSON."""
 
 
+_TYPED_API_SET = regex(r"-?\|1(?=-\d-\d\.dll)", re.IGNORECASE)
+"""The l of api-ms-win-core-path-l1-1-0.dll, as those type it who read it in a dialog box."""
+
+
 def _plain(text: str) -> str:
     """Return a text with the signs that the program printed; most blocks have none of the others."""
     if "\\n" in text:
         text = _ESCAPED.sub("\n", text)
+    if "|1-" in text:
+        text = _TYPED_API_SET.sub("-l1", text)
     if text.isascii() and "&" not in text and "\x00" not in text:
         return text
     for sign, printed in _COPIED:
