@@ -15,7 +15,7 @@ from wheelfix.knowledge.system import runtime_file
 from wheelfix.loader.followed import FollowedImports, packages_above, top_level
 from wheelfix.loader.missingmodules import MissingModules
 from wheelfix.loader.packageloading import PackageLoading, adds_toolkit
-from wheelfix.loader.places import Neighbours
+from wheelfix.loader.places import InstalledSet
 from wheelfix.loader.requirements import Dependency, DependencyTree
 from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer, parent
 from wheelfix.model import AbsentModule, Assumed, MayComeFrom, Missing, OwnedBy, Provider, canonical, dll_key
@@ -224,7 +224,7 @@ class ProviderChain:
         self.profile = profile
         self.loading = loading
         self.startup = loading.startup if loading is not None else None
-        self.beside = Neighbours(view, (), complete=False) if view.beside is None else view.beside
+        self.beside = InstalledSet(view) if view.beside is None else view.beside
         """What is installed with the package; nothing that is known where it is a wheel by itself."""
         self._view = view
         self.adds_cuda = loading is None or adds_toolkit(loading, view)

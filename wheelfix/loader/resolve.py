@@ -67,7 +67,7 @@ from wheelfix.pycode.sourcecode import NO_MODULE, python_code
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wheelfix.loader.places import Neighbours
+    from wheelfix.loader.places import InstalledSet
     from wheelfix.loader.profile import Profile
 
 
@@ -478,7 +478,7 @@ class AfterOthers:
 class ImportOrders:
     """Tries orders of the distributions of a set; what each of them loads by itself is found out once."""
 
-    def __init__(self, beside: Neighbours, profile: Profile) -> None:
+    def __init__(self, beside: InstalledSet, profile: Profile) -> None:
         self._beside, self._profile = beside, profile
         self._starts: dict[str, Start] = {}
         self._states: dict[tuple[str, ...], Loader] = {}

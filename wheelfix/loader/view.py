@@ -19,7 +19,7 @@ from wheelfix.streams.pool import Task, WorkerPool
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from wheelfix.loader.places import Neighbours
+    from wheelfix.loader.places import InstalledSet
 
 PE_SUFFIXES = (".dll", ".pyd", ".exe")
 PLAIN_SUFFIXES = frozenset(
@@ -102,7 +102,7 @@ class FileView:
         self._files = {file.path: file for file in sorted(files, key=itemgetter(0))}
         self._facts: dict[str, ImageFacts] = {} if facts is None else facts
         self._lock = threading.Lock()
-        self.beside: Neighbours | None = None
+        self.beside: InstalledSet | None = None
         """The distributions that are installed with the subject, where it is known which these are."""
         self.deleted: Mapping[str, str] = {}
         """Images that RECORD lists and that are not there: their paths in RECORD by the keys of their names."""
@@ -334,7 +334,7 @@ class FileView:
     def focused(self, subject: frozenset[str]) -> FileView:
         """The same files with only the given paths as the subject; facts, notes and the index of folders are shared."""
         focused = FileView((), self._facts)
-        focused.beside, focused._folders, focused._listed = self.beside, self._folders, self._listed
+        focused._folders, focused._listed = self._folders, self._listed
         focused.notes, focused.code_notes = self.notes, self.code_notes
         focused._files = dict(self._files)
         for file in self.own_files:
@@ -347,3 +347,8 @@ class FileView:
     def facts(self) -> Mapping[str, ImageFacts]:
         """The PE facts that were read so far."""
         return dict(self._facts)
+
+    def learn(self, other: FileView) -> None:
+        """Take over the PE facts that another view has of the same files."""
+        known = other._facts.items()
+        self._facts.update((path, facts) for path, facts in known if self._files.get(path) == other._files.get(path))

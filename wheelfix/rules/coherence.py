@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from wheelfix.loader.loading import Loader
-    from wheelfix.loader.places import Neighbours
+    from wheelfix.loader.places import InstalledSet
 
 
 _LLVM = frozenset({"openmp-intel", "openmp-llvm", "openmp-msvc-llvm"})
@@ -93,7 +93,7 @@ def _openmp_of_others(subject: Subject) -> Findings:
             )
 
 
-def _imported(subject: Subject, beside: Neighbours) -> set[str]:
+def _imported(subject: Subject, beside: InstalledSet) -> set[str]:
     """The other distributions whose modules importing the subject imports."""
     followed = followed_imports(subject.view, subject.profile)
     code = (file.path for file in subject.view.own_files if file.path.endswith((".py", ".pyd")))

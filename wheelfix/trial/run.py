@@ -336,14 +336,13 @@ def expectations(
     """
     options = ScanOptions(bare=bare, beside=(prefix,), roots=RootOptions(discover=False), jobs=all_cores())
     with (
-        open_set(options, [wheel]) as beside,
+        open_set(options, [wheel]) as (beside, _),
         open_parts([wheel], options) as parts,
         WorkerPool(options.jobs) as pool,
     ):
-        archive = parts[0].archive
-        assert archive is not None
-        view = beside.around(parts).focused_on(parts[0].distribution)
-        yield Expectations(WheelScan(archive, options, pool, None, view).examine(python=python))
+        own = parts[0]
+        view = beside.having([own.installed]).focused_on(own.distribution)
+        yield Expectations(WheelScan(own.archive, options, pool, None, view).examine(python=python))
 
 
 class Expectations:
