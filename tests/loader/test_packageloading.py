@@ -9,7 +9,6 @@ import pytest
 from tests.support.views import make_view
 from tools.forge import forge_dll
 from wheelfix.loader.packageloading import known_packages, loading_of, startup_at
-from wheelfix.loader.view import Layer
 
 TORCH = {
     "Lib/site-packages/torch/__init__.py": "",
@@ -34,7 +33,7 @@ def test_the_one_that_is_modelled_as_a_whole_comes_first():
 
 
 def test_a_package_of_the_environment_is_not_the_subject_but_runs_all_the_same():
-    view = make_view(TORCH, layer=Layer.ENVIRONMENT)
+    view = make_view(TORCH).background()
     assert loading_of(view) is None
     assert startup_at(view, "Lib/site-packages/torch/__init__.py") is not None
     assert startup_at(view, "Lib/site-packages/torch/version.py") is None

@@ -17,7 +17,7 @@ from wheelfix.loader.missingmodules import MissingModules
 from wheelfix.loader.packageloading import PackageLoading, adds_toolkit
 from wheelfix.loader.places import InstalledSet
 from wheelfix.loader.requirements import Dependency, DependencyTree
-from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer, parent
+from wheelfix.loader.view import SITE_PACKAGES, FileView, parent
 from wheelfix.model import AbsentModule, Assumed, MayComeFrom, Missing, OwnedBy, Provider, canonical, dll_key
 from wheelfix.pe.modulenames import LARGEST, CompiledNames
 from wheelfix.pycode.budget import budget_of
@@ -136,7 +136,7 @@ class PackageHabits:
         """
         found: dict[str, None] = {}
         for path in self._before:
-            if self._view.layer(path) is Layer.SUBJECT and self._view.file(path).size <= SOURCE_LIMIT:
+            if path in self._view.own and self._view.file(path).size <= SOURCE_LIMIT:
                 source = python_source(self._view, path).decode("utf-8", "replace")
                 imports = read_imports(source, path, budget_of(self._view))
                 found.update((name.partition(".")[0], None) for name, guarded in imports.items() if not guarded)
@@ -163,7 +163,7 @@ class PackageHabits:
     @functools.cached_property
     def own_modules(self) -> frozenset[str]:
         """The top-level modules of the subject itself, which no other distribution provides."""
-        own = (file.path for file in self._view.own_files if file.layer is Layer.SUBJECT)
+        own = (file.path for file in self._view.own_files if file.path not in self._view.added)
         tops = {path.split("/", 3)[2] for path in own if path.startswith(f"{SITE_PACKAGES}/")}
         return frozenset(top.partition(".")[0] for top in tops)
 
@@ -173,7 +173,7 @@ class PackageHabits:
 
         Windows loads such a module, with what it imports, before any code runs that could import something else.
         """
-        own = [file.path.lower() for file in self._view.own_files if file.layer is Layer.SUBJECT]
+        own = [file.path.lower() for file in self._view.own_files if file.path not in self._view.added]
         modules = [path for path in own if path.endswith(".pyd")]
         code = any(path.endswith((".py", ".pyc", ".pth", ".start")) for path in own)
         return bool(modules) and not code and {parent(path) for path in modules} == {SITE_PACKAGES.lower()}
@@ -470,7 +470,7 @@ class ProviderChain:
             return False
         if demangle(dll_key(name)) == dll_key(name):
             return True
-        own = (file.path.rpartition("/")[0] for file in self._view.own_files if file.layer is Layer.SUBJECT)
+        own = (file.path.rpartition("/")[0] for file in self._view.own_files if file.path not in self._view.added)
         folders = {*self.habits.folders, *own}
         names = {folder.rpartition("/")[2].removesuffix(".libs") for folder in folders if folder.endswith(".libs")}
         return dependency.name in map(canonical, names)

@@ -14,7 +14,7 @@ from wheelfix.knowledge.providers import owners_of
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
 from wheelfix.loader.packagecode import Absent, FileLoads, PackageLoads, imported_modules, package_loads
 from wheelfix.loader.packageloading import loading_of, module_name
-from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer, base_name, once_for_each, parent
+from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name, once_for_each, parent
 from wheelfix.model import CodeFault, LoadOutcome, UnreadCall, dll_key
 from wheelfix.pycode.budget import separate_budget
 from wheelfix.pycode.sourcecode import (
@@ -363,7 +363,7 @@ def _tops(view: FileView, coded: Iterable[str]) -> Iterator[tuple[str, str]]:
     for top in dict.fromkeys(path.removeprefix(f"{SITE_PACKAGES}/").partition("/")[0] for path in coded):
         name = top.removesuffix(".py")
         for path in (f"{SITE_PACKAGES}/{name}/__init__.py", f"{SITE_PACKAGES}/{name}.py"):
-            if path in view and view.layer(path) is not Layer.ENVIRONMENT:
+            if path in view and path in view.own:
                 yield name, path
                 break
 
@@ -443,7 +443,7 @@ def _fault(view: FileView, root: str, end: ImportEnd) -> CodeFault | None:
         return CodeFault("end", root, file, line, names, end.error, sure=True, text=text)
     inside = any("/" in name or view.named(name.lower()) for name in end.missed)
     # A wheel without DLLs of its own, such as python-magic, leaves them to the user.
-    bundles = any(view.layer(path) is Layer.SUBJECT for path in view.image_paths)
+    bundles = any(path not in view.added for path in view.image_paths)
     known = any(family_of(name) or any(True for _ in owners_of(name)) for name in end.missed)
     sure = inside or (bundles and not known)
     # unicorn looks for runtimes of its compiler before it looks for unicorn.dll, and does without them.

@@ -17,7 +17,7 @@ from wheelfix.base.parsing import regex
 from wheelfix.base.values import frozen
 from wheelfix.loader import packages
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, MOD_NOT_FOUND, Failure
-from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer, base_name, once_for_each, parent
+from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name, once_for_each, parent
 from wheelfix.model import Image, LoadEvent, Machine, canonical, dll_key
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ def _recognised(view: FileView, package: str) -> PackageLoading | None:
 def loading_of(view: FileView) -> PackageLoading | None:
     """The loading of the subject of a view; None when it is an ordinary package."""
     inits = {package: view.find(f"{SITE_PACKAGES}/{package}", "__init__.py") for package in known_packages()}
-    own = (package for package, init in inits.items() if init and view.layer(init) is not Layer.ENVIRONMENT)
+    own = (package for package, init in inits.items() if init and init in view.own)
     found = [loading for package in own if (loading := _recognised(view, package)) is not None]
     return max(found, key=lambda loading: loading.startup is not None, default=None)
 

@@ -23,7 +23,6 @@ from wheelfix.loader.view import (
     SITE_PACKAGES,
     USER,
     FileView,
-    Layer,
     ViewFile,
 )
 from wheelfix.model import ByteSource, canonical, dll_key, fold
@@ -164,7 +163,7 @@ def open_environment(path: Path) -> Environment:
     if userbase is not None:
         files += _walk_flat(_descend(userbase, ("library", "bin")), f"{USER}/Library/bin")
     files += _recorded_outside(site, prefix, {fold(file.path) for file in files})
-    view = FileView(file._replace(layer=Layer.ENVIRONMENT) for file in files)
+    view = FileView(files, own=())
     distributions, absent = find_installations(view, site, prefix)
     python = _python_version(prefix, settings, site) or _python_of_most(distributions)
     complete = userbase is None and settings.get("include-system-site-packages", "").lower() != "true"

@@ -20,7 +20,7 @@ from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.provider_index import known_sha256, trusted_by
 from wheelfix.loader.loadcall import split_forwarder
 from wheelfix.loader.packagecode import names_in_code
-from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer, base_name
+from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name
 from wheelfix.model import (
     EdgeKind,
     Finding,
@@ -166,7 +166,7 @@ def left_to_others(after: Examination) -> tuple[str, ...]:
     """The DLLs of Windows, Python, drivers and owners, and what may be missing; as they compare and as spelled."""
     found: dict[str, None] = {}
     for edge in after.report.resolution.edges:
-        if not edge.file or after.subject.view.layer(edge.file) is Layer.ENVIRONMENT:
+        if not edge.file or edge.file not in after.subject.view.own:
             found[dll_key(edge.name)] = None
             if isinstance(edge.provider, Missing):
                 found[edge.name] = None

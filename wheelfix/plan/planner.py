@@ -22,7 +22,7 @@ from wheelfix.loader.loadcall import runs_on
 from wheelfix.loader.packagecode import declared_folders
 from wheelfix.loader.places import member_path
 from wheelfix.loader.resolve import resolve
-from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer, ViewFile, base_name, parent
+from wheelfix.loader.view import SITE_PACKAGES, FileView, ViewFile, base_name, parent
 from wheelfix.model import (
     CodeFault,
     EdgeKind,
@@ -133,7 +133,7 @@ def leftovers(subject: Subject, chosen: Iterable[Chosen]) -> Iterator[Drop]:
 
 def _may_go(subject: Subject, path: str) -> bool:
     """Whether a file is the package's own, or of no distribution: those of others are left alone."""
-    return subject.view.layer(path) is not Layer.ENVIRONMENT or path in subject.unowned
+    return path in subject.view.own or path in subject.unowned
 
 
 def inside(folder: str, name: str) -> str:
@@ -435,7 +435,7 @@ class Planner:
 
     def _can_serve(self, need: Need, path: str) -> bool:
         """Whether a file of the view can be copied, and has what those who ask import from it."""
-        if self.before.facts.info is not None and self.view.layer(path) is Layer.ENVIRONMENT:
+        if self.before.facts.info is not None and path not in self.view.own:
             return False  # a wheel can only copy what is in it
         image = self.view.image(path)
         if not isinstance(image, Image) or image.machine is not self.before.subject.machine:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from wheelfix.base.values import field, frozen, replace
 from wheelfix.loader.packageloading import begin, has_entry, load_event, loading_of, startup_at, without_entry
-from wheelfix.loader.view import BASE, SITE_PACKAGES, FileView, Layer, base_name
+from wheelfix.loader.view import BASE, SITE_PACKAGES, FileView, base_name
 from wheelfix.pe.modulenames import CompiledNames
 from wheelfix.pycode.budget import PYTHON_ERRORS, WrongIndent, is_lazy
 from wheelfix.pycode.calls import Attributes, Calls
@@ -223,7 +223,7 @@ class Importer:
 
     def is_own(self, path: str | None) -> bool:
         view = self.run.machine.view
-        return path is not None and path != "" and (path not in view or view.layer(path) is not Layer.ENVIRONMENT)
+        return path is not None and path != "" and (path not in view or path in view.own)
 
     # --------------------------------------------------------------------------------------------- modules
 

@@ -21,7 +21,7 @@ from wheelfix.knowledge.cuda import (
 from wheelfix.knowledge.families import is_of_nvidia
 from wheelfix.loader.installations import Distribution
 from wheelfix.loader.packagecode import caught_by_name
-from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer, base_name, parent
+from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name, parent
 from wheelfix.model import (
     Edge,
     EdgeKind,
@@ -311,7 +311,7 @@ class Subject:
     def owner(self, path: str) -> str:
         """Return the other distribution that a file of the set belongs to; empty for the subject's own files."""
         beside = self.view.beside
-        if beside is None or path not in self.view or self.view.layer(path) is not Layer.ENVIRONMENT:
+        if beside is None or path not in self.view or path in self.view.own:
             return ""
         return beside.owner(path)
 
