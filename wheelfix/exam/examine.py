@@ -188,8 +188,8 @@ def load(
     if installed:  # the environment's Python imports it, whatever its tags say
         machine, own = _machine_of_python(view) or machine, python or own
     profile = Profile(machine, own or python, assume, cuda, bare=options.bare)
-    loading = loading_of(view) if installed and options.roots.discover else None
-    built = loading.cuda if loading is not None and loading.startup is not None else None
+    loading = loading_of(view)
+    built = loading.cuda if installed and options.roots.discover and loading.startup is not None else None
     if options.roots.discover and (cuda or built):
         profile = _with_folders(profile, built)
     return profile, resolve(view, profile, distribution.requires)

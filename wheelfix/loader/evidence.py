@@ -217,17 +217,17 @@ class ProviderChain:
         self,
         profile: Profile,
         requires: tuple[str, ...],
-        loading: PackageLoading | None,
+        loading: PackageLoading,
         view: FileView,
         habits: PackageHabits,
     ) -> None:
         self.profile = profile
         self.loading = loading
-        self.startup = loading.startup if loading is not None else None
+        self.startup = loading.startup
         self.beside = InstalledSet(view) if view.beside is None else view.beside
         """What is installed with the package; nothing that is known where it is a wheel by itself."""
         self._view = view
-        self.adds_cuda = loading is None or adds_toolkit(loading, view)
+        self.adds_cuda = adds_toolkit(loading, view)
         self.habits = habits
         self.dependencies = DependencyTree(requires, profile, lambda: self.optional, self.beside)
         self._answers: dict[str, list[tuple[Dependency, ProviderAnswer]]] = {}
@@ -532,7 +532,7 @@ class ProviderChain:
         added = next((folder for folder in folders if folder in self.habits.folders), None)
         if added is not None:
             return True, f"{name} puts it into {added}, which the package's code adds to the search"
-        if self.startup is not None and self.loading is not None:
+        if self.startup is not None:
             own = next((folder.replace("/", "\\") for folder in folders if folder in self.startup.folders), None)
             if own is not None:
                 return True, f"{self.loading.package} adds {own} to the search"

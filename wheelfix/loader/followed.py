@@ -344,8 +344,7 @@ class FollowedImports:
 @once_for_each
 def followed_imports(view: FileView, profile: Profile) -> FollowedImports:
     """The imports of the subject of a view, in processes that know nothing of other distributions; made once."""
-    loading = loading_of(view)
-    modelled = loading is not None and loading.startup is not None
+    modelled = loading_of(view).startup is not None
     return FollowedImports(view, profile, PackageLoads() if modelled else package_loads(view, profile))
 
 

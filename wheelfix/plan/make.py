@@ -104,7 +104,7 @@ def _choose(planner: Planner, chosen: tuple[Chosen, ...]) -> tuple[frozenset[str
     packages. Vendors' families break when renamed, and a package with a DLL folder of its own needs no help.
     """
     subject, layout = planner.before.subject, planner.options.layout
-    if layout == "libs" and subject.loading is not None and subject.startup is not None:
+    if layout == "libs" and subject.startup is not None:
         lib = subject.startup.lib.removeprefix(f"{SITE_PACKAGES}/")
         because = f"{subject.loading.package} loads {lib} by itself, and only there"
         raise UsageError("--layout libs", because=because, hint="leave --layout out")

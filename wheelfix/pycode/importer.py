@@ -404,8 +404,7 @@ class Importer:
 
     def _compiled_module(self, name: str, path: str) -> CodeModule:
         """A compiled module, with what is known about its names; it may have any other, too."""
-        loading = loading_of(self.run.machine.view)
-        values = loading.values if loading is not None else ()
+        values = loading_of(self.run.machine.view).values
         known: dict[str, PyValue] = {key: value for module, key, value in values if module == name}
         known |= {"__name__": name, "__file__": windows_path(path), "<star>": [""]}
         self.run.modules[name] = CodeModule(name, path, known)

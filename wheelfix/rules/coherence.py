@@ -46,7 +46,7 @@ def several_openmp(subject: Subject) -> Findings:
         clash = len(llvm) > 1
         shown = llvm if clash else sorted(found)
         # All that a startup loads is one process; naming the first file of its folder would blame it for the others.
-        who = f"import {subject.loading.package}" if subject.loading and subject.startup else base(process[0])
+        who = f"import {subject.loading.package}" if subject.startup else base(process[0])
         yield finding(
             "WF405",
             base(shown[0]),

@@ -35,7 +35,6 @@ from wheelfix.roots.release import SEPARATE
 from wheelfix.rules.context import (
     Subject,
     base,
-    cuda_file,
     folder,
     key_of,
     named_releases,
@@ -145,7 +144,7 @@ def _asked(key: str, found: dict[str, str]) -> str:
 def partial_cuda(subject: Subject) -> Findings:
     """Find torch wheels that are between the two ways of getting CUDA: all of it inside, or none of it."""
     loading, startup = subject.loading, subject.startup
-    if loading is None or loading.cuda is None or startup is None or not startup.toolkit_unless:
+    if loading.cuda is None or startup is None or not startup.toolkit_unless:
         return
     inside = [
         path
@@ -182,14 +181,14 @@ def cuda_tag_mismatch(subject: Subject) -> Findings:
     label, built = named_releases(subject)
     version = version_of(subject)
     name = f"{subject.name} {version}"
-    variable = subject.loading.version_variable if subject.loading is not None else ""
+    variable = subject.loading.version_variable
     set_version = f"set {variable} to" if variable else "give the version"
     if label and built and label != built:
         yield finding(
             "WF407",
             name,
-            f"the version {version} says CUDA {dotted(label)}, {cuda_file(subject)} says {dotted(built)}; users will "
-            "install the wrong toolkit for it",
+            f"the version {version} says CUDA {dotted(label)}, {subject.loading.cuda_file} says {dotted(built)}; "
+            "users will install the wrong toolkit for it",
             hint=f"{set_version} the label that fits the toolkit, and build again",
             evidence={"label": dotted(label), "built": dotted(built)},
         )
@@ -333,7 +332,7 @@ def cuda_summary(subject: Subject) -> CudaSummary | None:
 
 
 def _made_for(subject: Subject, label: Release | None, built: Release | None, majors: set[int]) -> Iterator[str]:
-    tag, said = f"the label +{version_of(subject).partition('+')[2]}", cuda_file(subject)
+    tag, said = f"the label +{version_of(subject).partition('+')[2]}", subject.loading.cuda_file
     if label and built:
         if label == built:
             yield f"Made for CUDA {dotted(built)}, as {tag} and {said} say."

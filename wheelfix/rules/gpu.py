@@ -109,7 +109,7 @@ def gpu_code_absent(subject: Subject) -> Findings:
         return
     if any(code.archs or code.unread for code in _codes(subject).values()):
         return
-    remedy = subject.loading.without_gpu_code if subject.loading is not None else ""
+    remedy = subject.loading.without_gpu_code
     message = f"no DLL of the wheel has GPU code, so nothing of it runs on {card}"
     hint = remedy or "fine for a package that leaves the GPU to others, or compiles for it at run time"
     severity = Severity.WARNING if remedy else Severity.INFO

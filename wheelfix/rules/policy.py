@@ -87,7 +87,7 @@ def test_artifacts_shipped(subject: Subject) -> Findings:
     """Find what BUILD_TEST=1 left behind, and say whether dropping it would fix anything."""
     found = list_test_artifacts(subject)
     loading, startup = subject.loading, subject.startup
-    if not found or loading is None or startup is None:
+    if not found or startup is None:
         return
     only, shared = _needs_of(subject, frozenset(found))
     loaded = [base(path) for path in found if folder(path) == startup.lib and path.lower().endswith(".dll")]

@@ -356,8 +356,7 @@ class Expectations:
         """The imports that the scan follows, on a machine with nothing else, as the one that they are tried on."""
         outcomes = self.subject.outcomes
         self._failing = {outcome.event.path for outcome in outcomes if outcome.code}
-        loading = loading_of(self._view)
-        self._starts_with_loads = loading is not None and loading.startup is not None
+        self._starts_with_loads = loading_of(self._view).startup is not None
         self._unsure = next(
             (item for item in self.report.findings if item.severity is Severity.UNSURE or found_by(item, *UNSURE)), None
         )
