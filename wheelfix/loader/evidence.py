@@ -184,8 +184,7 @@ FOLDER_NOT_CHECKED = "whether its folder is searched was not checked; 'wheelfix 
 
 def is_shippable(name: str) -> bool:
     """Whether a wheel may contain a DLL: it is not a part of the compiler, and its licence allows it."""
-    member = family_of(name)
-    return runtime_file(name) is None and (member is None or member.family.redistribute)
+    return runtime_file(name) is None and family_of(name).redistribute
 
 
 def owner_entry(name: str, distribution: str) -> Owner | None:
@@ -325,7 +324,7 @@ class ProviderChain:
         """
         if runtime_file(name) is not None or not is_shippable(name):
             return False
-        if family_of(name) is not None:
+        if family_of(name):
             owner = owner_entry(name, dependency.name)
             return owner is not None and owner.preloads
         return answer.ships in (Ships.YES, Ships.SOME)

@@ -396,8 +396,7 @@ def _may_be_loaded_before(view: FileView, target: str) -> bool:
     Not in an environment in which nothing has such a file: NVIDIA's installers put their folders on PATH, where such
     a load does not look.
     """
-    member = family_of(target) if "/" not in target else None
-    if member is None or member.family.group not in ("cuda", "cudnn"):
+    if "/" in target or family_of(target).group not in ("cuda", "cudnn"):
         return False
     beside = view.beside
     return beside is None or not beside.complete or bool(beside.absent) or bool(view.named(dll_key(target)))

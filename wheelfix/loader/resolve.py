@@ -95,8 +95,8 @@ class Companions:
         """
         found = read_version(self.loader.view.source(path)) if path and depends_on_version(name) else None
         version = str(found) if found is not None else None
-        if not path and (member := family_of(name)) is not None:
-            version = f"{member.major}.999"
+        if not path and (family := family_of(name)):
+            version = f"{family.major(name)}.999"
         cuda = self._release_of_nvrtc(name, path) or self.cuda
         needs = [need for need in companions_of(name, cuda=cuda, version=version) if need.strength != "beside"]
         own = (load for load in self.named if path and load.by == path)

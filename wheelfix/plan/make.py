@@ -145,10 +145,10 @@ def _ties(view: FileView, candidates: list[Chosen]) -> dict[str, str]:
 
     def why(entry: Chosen) -> str:
         name = base_name(entry.path)
-        key, member = dll_key(name), family_of(name)
+        key, family = dll_key(name), family_of(name)
         others = [path for path in importers.get(key, ()) if not path.lower().endswith((".pyd", ".dll"))]
-        if member is not None:
-            return f"{member.family.title} loads its parts by name"
+        if family:
+            return f"{family.title} loads its parts by name"
         if code.mentions(name):
             return "the package's Python code names it"
         if entry.kind not in ("import", "delay"):

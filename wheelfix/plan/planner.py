@@ -507,10 +507,10 @@ class Planner:
 
     def _add_family(self, name: str, folder: str, parts: Iterable[tuple[RootFile | None, str]]) -> None:
         """Add the parts of its family that a DLL loads at run time, from beside it: of a root, or of the wheel."""
-        member = family_of(name)
-        if member is None or self.options.companions == "none":
+        family = family_of(name)
+        if not family or self.options.companions == "none":
             return
-        because = f"part of {member.family.title}, which comes whole from one folder"
+        because = f"part of {family.title}, which comes whole from one folder"
         for file, own in parts:
             part = file.name if file is not None else base_name(own)
             wanted = self.view.find(folder, part) is None and own not in self.chosen
@@ -582,10 +582,9 @@ class Planner:
 
     def _relatives(self, need: Need, name: str) -> Iterator[str]:
         """Those who ask for a DLL and are of its family."""
-        member = family_of(name)
-        for path in need.importers:
-            other = family_of(base_name(path))
-            if member and other and other.family.id == member.family.id:
+        family = family_of(name)
+        for path in need.importers if family else ():
+            if family_of(base_name(path)) == family:
                 yield path
 
     def _beside(self, need: Need, name: str) -> RootFile | None:

@@ -109,8 +109,7 @@ def _both_loaded(subject: Subject, state: Loader | None, other: str, own: list[s
 
 def _is_llvm(subject: Subject, path: str) -> bool:
     """Whether a file is one of the runtimes that refuse to live side by side."""
-    member = family_of(base(path))
-    return member is not None and member.family.id in _LLVM and not _is_stub(subject, path)
+    return family_of(base(path)).id in _LLVM and not _is_stub(subject, path)
 
 
 def _openmp_runtimes(subject: Subject, process: Iterable[str]) -> dict[str, tuple[str, tuple[str, ...]]]:
@@ -118,12 +117,11 @@ def _openmp_runtimes(subject: Subject, process: Iterable[str]) -> dict[str, tupl
     found: dict[str, tuple[str, tuple[str, ...]]] = {}
     for importer in process:
         for edge in subject.edges_from.get(importer, ()):
-            member = family_of(edge.name)
-            if member is None or not is_openmp(edge.name) or not edge.required:
+            if not is_openmp(edge.name) or not edge.required:
                 continue
             target = edge.file if edge.file else edge.name.lower()
             if not _is_stub(subject, target):
-                found.setdefault(target, (member.family.id, (base(importer), edge.name)))
+                found.setdefault(target, (family_of(edge.name).id, (base(importer), edge.name)))
     return found
 
 
@@ -210,9 +208,9 @@ def _family(subject: Subject, family: str) -> dict[str, dict[str, str]]:
     """Return the DLLs of a family by folder: path to what the name says about the release."""
     found: dict[str, dict[str, str]] = {}
     for path in subject.images:
-        member = family_of(base(path))
-        if member is not None and member.family.id == family:
-            found.setdefault(folder(path), {})[path] = member.version
+        one = family_of(base(path))
+        if one.id == family:
+            found.setdefault(folder(path), {})[path] = one.version(base(path))
     return found
 
 

@@ -12,7 +12,7 @@ import functools
 from typing import TYPE_CHECKING
 
 from wheelfix.base.values import frozen, grouped, replace
-from wheelfix.knowledge.families import family_group, is_mangled
+from wheelfix.knowledge.families import family_of, is_mangled
 from wheelfix.knowledge.providers import owners_of
 from wheelfix.knowledge.system import is_debug_python, python_of
 from wheelfix.loader.loadcall import runs_on
@@ -189,7 +189,7 @@ def _doubt_about_absence(subject: Subject, need: Need) -> str:
 
 def toolkit_searched(subject: Subject, need: Need) -> str:
     """What makes a DLL of CUDA available on a machine that has the toolkit, as the package's own code has it."""
-    if subject.profile.bare or family_group(need.name) not in ("cuda", "cudnn"):
+    if subject.profile.bare or family_of(need.name).group not in ("cuda", "cudnn"):
         return ""
     if not subject.loading.package and (code := subject.unread_code(adding=True)):
         return f"a folder that {code} adds has it, which is not known"

@@ -147,15 +147,15 @@ def not_redistributable(subject: Subject) -> Findings:
     """Find DLLs that must not leave the machine they were installed on."""
     for path in _dlls(subject):
         name = base(path)
-        member = family_of(name)
+        family = family_of(name)
         if is_debug_crt(name):
             what, remedy = (
                 "a debug runtime, which Microsoft does not allow to be redistributed",
                 "build in Release configuration",
             )
-        elif member is not None and not member.family.redistribute:
+        elif not family.redistribute:
             what, remedy = (
-                f"{member.family.title}: {member.family.note}",
+                f"{family.title}: {family.note}",
                 "link against a runtime that may be redistributed",
             )
         else:
