@@ -85,7 +85,7 @@ class TestEditable:
 
     def test_setup_py_develop(self, tmp_path):
         env = lay(install(user(tmp_path), tmp_path / "env"), {f"{SITE}/flux.egg-link": "C:\\projects\\flux\n."})
-        assert open_environment(env).elsewhere["flux"].endswith("its files are in C:\\projects\\flux")
+        assert open_environment(env).installed.absent["flux"].endswith("its files are in C:\\projects\\flux")
         assert scanned(env)["user"].verdict is Verdict.UNSURE
 
 
@@ -105,7 +105,7 @@ class TestWithoutRecord:
             "flux.dll",
             *(["_flux_core.pyd"] if listed else []),
         }
-        assert open_environment(env).elsewhere == {}
+        assert open_environment(env).installed.absent == {}
 
     def test_nothing_found_is_said(self, tmp_path):
         files = {f"{SITE}/flux-2.1.dist-info/METADATA": "Name: flux\nVersion: 2.1\n"}

@@ -8,8 +8,7 @@ import pytest
 
 from tests.support.views import make_view
 from tools.forge import forge_dll
-from wheelfix.loader.packageloading import known_packages, loading_of, startup_at
-from wheelfix.loader.view import Layer
+from wheelfix.loader.packageloading import ORDINARY, known_packages, loading_of, startup_at
 
 TORCH = {
     "Lib/site-packages/torch/__init__.py": "",
@@ -30,11 +29,11 @@ def test_every_module_answers_about_its_package(package):
 def test_the_one_that_is_modelled_as_a_whole_comes_first():
     assert loading_of(make_view({**ONNX, **TORCH})).package == "torch"
     assert loading_of(make_view(ONNX)).package == "onnxruntime"
-    assert loading_of(make_view({"Lib/site-packages/other/__init__.py": ""})) is None
+    assert loading_of(make_view({"Lib/site-packages/other/__init__.py": ""})) is ORDINARY
 
 
 def test_a_package_of_the_environment_is_not_the_subject_but_runs_all_the_same():
-    view = make_view(TORCH, layer=Layer.ENVIRONMENT)
-    assert loading_of(view) is None
+    view = make_view(TORCH).background()
+    assert loading_of(view) is ORDINARY
     assert startup_at(view, "Lib/site-packages/torch/__init__.py") is not None
     assert startup_at(view, "Lib/site-packages/torch/version.py") is None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tests.support.views import make_view
 from tools.forge import forge_dll
-from wheelfix.loader.view import Layer
 
 LIB = "Lib/site-packages/pkg"
 FILES = {f"{LIB}/B.dll": b"", f"{LIB}/a.DLL": b"", f"{LIB}/sub/b.dll": b"", f"{LIB}/b.py": b"", "python.exe": b""}
@@ -37,7 +36,7 @@ def test_a_plan_adds_replaces_and_drops_files_and_keeps_what_was_read():
     after = before.changed(new.files, dropped=[f"{LIB}/old.dll"])
     assert after.in_folder(LIB) == (f"{LIB}/kept.dll", f"{LIB}/new.dll")
     assert (after.named("old.dll"), after.named("new.dll")) == ((), (f"{LIB}/new.dll",))
-    assert after.layer(f"{LIB}/new.dll") is Layer.ADDED
+    assert after.added == {f"{LIB}/new.dll"}
     assert after.image(f"{LIB}/kept.dll") is kept
     assert before.named("old.dll") == (f"{LIB}/old.dll",), "a view never changes"
     assert before.changed() is before
@@ -53,7 +52,6 @@ def test_laid_over_an_environment_the_subject_wins_in_any_case():
     below = make_view({f"{LIB}/A.dll": b"1", "python.exe": b""})
     view = make_view({f"{LIB}/a.dll": b"22"}).over(below)
     assert [file.path for file in view.files] == [f"{LIB}/a.dll", "python.exe"]
-    assert view.layer("python.exe") is Layer.ENVIRONMENT
     assert [file.path for file in view.own_files] == [f"{LIB}/a.dll"]
 
 

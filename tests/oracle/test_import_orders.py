@@ -20,7 +20,7 @@ from tests.oracle.observe import observe
 from tests.support.parts import parts
 from tests.support.views import make_view
 from wheelfix.loader.installations import Distribution
-from wheelfix.loader.places import Neighbours
+from wheelfix.loader.places import InstalledSet
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.resolve import ImportOrders
 from wheelfix.loader.view import SITE_PACKAGES
@@ -102,7 +102,7 @@ class InstalledTogether:
         files |= {f"{one.name}/__init__.py": one.code for one in self.distributions}
         view = make_view({f"{SITE_PACKAGES}/{path}": data for path, data in files.items()}).background()
         installed = [self._distribution(one.name, [*files]) for one in self.distributions]
-        view.beside = Neighbours(view, installed, complete=True)
+        view.beside = InstalledSet(view, installed, complete=True)
         orders = ImportOrders(view.beside, Profile(machine=machine))
         found = {}
         for place, name in enumerate(self.order):

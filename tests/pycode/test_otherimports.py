@@ -9,7 +9,7 @@ import pytest
 from tests.support.views import make_view
 from tools.forge import forge_dll
 from wheelfix.loader.installations import Distribution
-from wheelfix.loader.places import Neighbours
+from wheelfix.loader.places import InstalledSet
 from wheelfix.loader.profile import Profile
 from wheelfix.pycode.importer import ImportEnd, import_end
 
@@ -27,7 +27,7 @@ def end_of(own: dict[str, bytes | str], others: dict[str, bytes | str], module: 
     made = Distribution("other", "1.0", f"{SITE}other-1.0.dist-info", frozenset(others), (), ())
     whole = make_view({**own, **others})
     view = whole.focused(frozenset(own))
-    view.beside = Neighbours(whole, [made], complete=options.pop("everything", True))
+    view.beside = InstalledSet(whole, [made], complete=options.pop("everything", True))
     profile = Profile(python=(3, 11), bare=options.pop("bare", False))
     return import_end(view, profile, module, complete=True, **options)
 

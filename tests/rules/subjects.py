@@ -12,7 +12,7 @@ from wheelfix.archive.faults import ArchiveFault
 from wheelfix.base.values import replace
 from wheelfix.exam.scan import scan
 from wheelfix.loader.installations import Distribution
-from wheelfix.loader.packageloading import PackageLoading
+from wheelfix.loader.packageloading import ORDINARY, PackageLoading
 from wheelfix.loader.packages.torch import recognise
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.view import FileView, ViewFile
@@ -162,7 +162,7 @@ def subject(
         distribution=wheel or Distribution(""),
         archive_faults=archive_faults,
         record_faults=record_faults,
-        loading=torch,
+        loading=torch or ORDINARY,
         gpu=gpu,
         version=known.get,
         gpu_code=lambda path: code(*(archs or {})[path]) if path in (archs or {}) else None,

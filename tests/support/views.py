@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 
-from wheelfix.loader.view import FileView, Layer, ViewFile
+from wheelfix.loader.view import FileView, ViewFile
 from wheelfix.model import ByteSource
 
 
@@ -25,10 +25,10 @@ def _source(data: bytes) -> ByteSource:
     return BytesSource(data)
 
 
-def make_view(files: Mapping[str, bytes | str], layer: Layer = Layer.SUBJECT) -> FileView:
+def make_view(files: Mapping[str, bytes | str]) -> FileView:
     """A view of the given files, by their paths in the prefix."""
     encoded = {path: data.encode() if isinstance(data, str) else data for path, data in files.items()}
     return FileView(
-        ViewFile(path, path.removeprefix("Lib/site-packages/"), len(data), functools.partial(_source, data), layer)
+        ViewFile(path, path.removeprefix("Lib/site-packages/"), len(data), functools.partial(_source, data))
         for path, data in encoded.items()
     )

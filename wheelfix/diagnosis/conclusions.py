@@ -15,7 +15,7 @@ from wheelfix.diagnosis.symptoms.causes import explain_error, explain_symptom
 from wheelfix.diagnosis.symptoms.model import Cause, Confidence, Log, Remedy, Symptom
 from wheelfix.diagnosis.symptoms.quotes import Quote, cut, decisive_lines
 from wheelfix.knowledge.builds import may_replace_a_build, requirement_name
-from wheelfix.knowledge.families import FamilyMember, family_of
+from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.providers import conda_requirements, owners_of, pip_packages
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
@@ -72,9 +72,9 @@ def _items(explained: Explained, case: ScannedPackage) -> list[MissingDll]:
     names += [key for key, item in case.missing.items() if item.required]
     items = []
     for key in dict.fromkeys(names):
-        member, kind = family_of(key), classify(key, case.exam.report.machine).kind
+        kind = classify(key, case.exam.report.machine).kind
         # Not what Windows, Python, drivers and the C++ runtime bring, nor what may not be redistributed.
-        if key in case.missing and kind in ("vendor", "unknown") and (member is None or member.family.redistribute):
+        if key in case.missing and kind in ("vendor", "unknown") and family_of(key).redistribute:
             items.append(case.missing[key])
     return items
 
@@ -457,13 +457,12 @@ def _remarks(gathered: GatheredEvidence, causes: Sequence[Explained]) -> Iterato
         mixed = " and ".join(text.prefixes)
         yield f"The traceback goes through packages of several installations, {mixed}: they need not fit together."
     absent = {dll_key(name): name for one in causes for name in one.cause.likely_missing}
-    there = [family_of(name) for name in text.named if dll_key(name) not in absent]
-    for wanted in filter(None, map(family_of, absent.values())):
-        others = (
-            one for one in there if one and one.family is wanted.family and one.version not in ("", wanted.version)
-        )
-        if wanted.version and (other := next(others, None)):
-            yield f"The text names {other.name} as well: take the release of the package that was built for that one."
+    there = [name for name in text.named if dll_key(name) not in absent]
+    for name in filter(family_of, absent.values()):
+        family, version = family_of(name), family_of(name).version(name)
+        others = (one for one in there if family_of(one) == family and family.version(one) not in ("", version))
+        if version and (other := next(others, None)):
+            yield f"The text names {other} as well: take the release of the package that was built for that one."
     for recording in gathered.recordings:
         for case in gathered.cases:
             yield from differences(recording, case)
@@ -554,13 +553,13 @@ def doubtful_dlls(environment: Environment, trusted_roots: Path | None = None) -
     unsigned: list[str] = []
     for file in environment.view.files:
         name = base_name(file.path)
-        member = family_of(name) if name.lower().endswith(".dll") else None
-        if member is None or not file.path.startswith(SITE_PACKAGES + "/"):
+        family = family_of(name)
+        if not (family and name.lower().endswith(".dll")) or not file.path.startswith(SITE_PACKAGES + "/"):
             continue
         where = f"{name} in {parent(file.path).removeprefix(SITE_PACKAGES + '/')}"
         if not environment.distributions or file.path in owned:
-            if _without_signature(environment, file.path, member):
-                signer = _SIGNED[member.family.id]
+            if _without_signature(environment, file.path):
+                signer = _SIGNED[family.id]
                 unsigned.append(f"{where} is not signed, although {signer} signs its releases.")
         elif len(strangers) < _MOST:
             # It belongs to no package: its signature is the only evidence of where it is from.
@@ -570,10 +569,11 @@ def doubtful_dlls(environment: Environment, trusted_roots: Path | None = None) -
     return (*strangers, *unsigned[:_MOST])
 
 
-def _without_signature(environment: Environment, path: str, member: FamilyMember) -> bool:
-    if member.family.id not in _SIGNED or (member.family.id == "cudnn" and (member.major or 0) < 9):
+def _without_signature(environment: Environment, path: str) -> bool:
+    family = family_of(base_name(path))
+    if family.id not in _SIGNED or (family.id == "cudnn" and (family.major(base_name(path)) or 0) < 9):
         return False
-    if member.family.id in _REBUILT and "/Library/" in f"/{path}":
+    if family.id in _REBUILT and "/Library/" in f"/{path}":
         return False
     facts = environment.view.image(path)
     return isinstance(facts, Image) and not facts.signed

@@ -193,8 +193,7 @@ def _from_names(symptom: Symptom, case: ScannedPackage) -> Explained | None:
     names = symptom.dlls or ((symptom.path,) if symptom.path and "\\" not in symptom.path else ())
     items = [case.missing[dll_key(name)] for name in names if dll_key(name) in case.missing]
     if not items and symptom.kind == "cudnn-sublibrary":
-        members = ((item, family_of(item.name)) for item in case.missing.values())
-        items = [item for item, member in members if member and member.family.id == "cudnn"]
+        items = [item for item in case.missing.values() if family_of(item.name).id == "cudnn"]
     if not items or (symptom.code not in (None, 126)):
         return None
     return _missing_item(items[0], tuple(item.name for item in items), symptom, case)

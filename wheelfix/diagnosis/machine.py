@@ -235,13 +235,13 @@ def _gpu(machine: MachineFacts) -> list[tuple[str, str]]:
 
 def _family(machine: MachineFacts, names: tuple[str, ...]) -> list[InstalledDll]:
     """The DLLs of the environment that belong to the families in question."""
-    wanted = {member.family.group for name in names if (member := family_of(name))}
+    wanted = {family.group for name in names if (family := family_of(name))}
     openmp = any(is_openmp(name) for name in names)
     exact = {name.lower() for name in names}
     found = []
     for dll in machine.dlls:
-        member = family_of(dll.name)
-        if dll.name.lower() in exact or (member and member.family.group in wanted) or (openmp and is_openmp(dll.name)):
+        group = family_of(dll.name).group
+        if dll.name.lower() in exact or group in wanted or (openmp and is_openmp(dll.name)):
             found.append(dll)
     return sorted(found, key=lambda dll: (dll.name.lower(), dll.folder))[:_SHOWN]
 
@@ -275,7 +275,7 @@ def describe_machine(environment: Environment | None, roots: Iterable[Root]) -> 
         return facts
     view, prefix = environment.view, environment.prefix
     found = [(file, base_name(file.path)) for file in view.files]
-    own = [file for file, name in found if name.lower().endswith(".dll") and family_of(name) is not None]
+    own = [file for file, name in found if name.lower().endswith(".dll") and family_of(name)]
     outside = [(file, name) for file, name in found if not file.path.startswith(SITE_PACKAGES)]
     runtime = [file for file, name in outside if classify(name).kind == "vcredist"]
     version = ".".join(map(str, environment.python)) if environment.python else "unknown version"

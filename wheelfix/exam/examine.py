@@ -17,7 +17,7 @@ from wheelfix.loader.packageloading import loading_of
 from wheelfix.loader.predict import predict, predict_absent
 from wheelfix.loader.profile import Profile, assumptions, python_of_tags
 from wheelfix.loader.resolve import resolve
-from wheelfix.loader.view import BASE, SITE_PACKAGES, FileView, Layer, base_name, parent
+from wheelfix.loader.view import BASE, SITE_PACKAGES, FileView, base_name, parent
 from wheelfix.model import (
     PLATFORM_MACHINES,
     ByteSource,
@@ -188,8 +188,8 @@ def load(
     if installed:  # the environment's Python imports it, whatever its tags say
         machine, own = _machine_of_python(view) or machine, python or own
     profile = Profile(machine, own or python, assume, cuda, bare=options.bare)
-    loading = loading_of(view) if installed and options.roots.discover else None
-    built = loading.cuda if loading is not None and loading.startup is not None else None
+    loading = loading_of(view)
+    built = loading.cuda if installed and options.roots.discover and loading.startup is not None else None
     if options.roots.discover and (cuda or built):
         profile = _with_folders(profile, built)
     return profile, resolve(view, profile, distribution.requires)
@@ -232,7 +232,7 @@ def machine_of_tags(tags: tuple[str, ...]) -> Machine | None:
 def _machine_of_python(view: FileView) -> Machine | None:
     """The processor that the Python of an environment is for; None where its ``python.exe`` is not there."""
     found = (view.find(folder, "python.exe") for folder in ("", "Scripts", BASE))
-    images = (view.image(path) for path in found if path is not None and view.layer(path) is Layer.ENVIRONMENT)
+    images = (view.image(path) for path in found if path is not None and path not in view.own)
     machines = (image.machine for image in images if isinstance(image, Image))
     return next((machine for machine in machines if machine is not Machine.UNKNOWN), None)
 

@@ -228,7 +228,7 @@ def examine_installed(
     """Scan one distribution within its environment."""
     where = environment.view.origin(f"{distribution.dist_info}/METADATA")
     path = str(Path(where).parent) if where else str(environment.prefix)
-    view = environment.beside.focused_on(distribution)
+    view = environment.installed.focused_on(distribution)
     facts, python = ArchiveFacts(unowned=environment.unowned), environment.python
     exam = examine_view(view, path, distribution, options, facts, index, progress, python, installed=True)
     return replace(exam, report=replace(exam.report, prefix=str(environment.prefix)))
@@ -256,7 +256,9 @@ def chosen_distributions(environment: Environment, packages: tuple[str, ...]) ->
             found.append(distribution)
             wanted.discard(name)
         elif not packages and (
-            distribution.has_modules or name in environment.elsewhere or _is_incomplete(environment, distribution)
+            distribution.has_modules
+            or name in environment.installed.absent
+            or _is_incomplete(environment, distribution)
         ):
             found.append(distribution)
     if wanted:
@@ -271,4 +273,4 @@ def chosen_distributions(environment: Environment, packages: tuple[str, ...]) ->
 def _is_incomplete(environment: Environment, distribution: Distribution) -> bool:
     """Whether something that a distribution requires is not installed, or in a version that it does not allow."""
     profile = Profile(Machine.AMD64, environment.python)
-    return next(unmet_requirements(distribution.requires, environment.beside, profile), None) is not None
+    return next(unmet_requirements(distribution.requires, environment.installed, profile), None) is not None

@@ -15,18 +15,18 @@ from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.names import FileName
 from wheelfix.archive.reader import Archive
 from wheelfix.base.options import InstallTarget
-from wheelfix.base.values import dataclass, field, frozen, grouped, replace
+from wheelfix.base.values import frozen, grouped, replace
 from wheelfix.errors import InputError, failure_of
 from wheelfix.exam.examination import Examination, FailedInput, Progress, wheels_in
 from wheelfix.exam.examine import machine_of_tags
 from wheelfix.exam.lockfile import ONLY, Locked, LockedSet, LockParts, read_lockfile
 from wheelfix.exam.wheel import WheelScan
 from wheelfix.loader.installations import Distribution
-from wheelfix.loader.places import Neighbours, open_environment, view_of_wheel
+from wheelfix.loader.places import InstalledSet, open_environment, view_of_wheel
 from wheelfix.loader.profile import Profile, python_of_tags
 from wheelfix.loader.requirements import Requirements, requirements_with_extras
-from wheelfix.loader.view import FileView, Layer, ViewFile
-from wheelfix.model import PLATFORM_MACHINES, ImageFacts, ScanReport, canonical
+from wheelfix.loader.view import FileView
+from wheelfix.model import PLATFORM_MACHINES, ScanReport, canonical
 from wheelfix.remote.packageindex import IndexFile, Offers, fitting_wheels, offered_wheels
 from wheelfix.streams.pool import WorkerPool
 
@@ -44,59 +44,27 @@ NOT_FOUND = "it is in the lock file, but its wheel was not found"
 
 @frozen
 class Part:
-    """One distribution of a set: a wheel, or what is installed in an environment."""
+    """A wheel of a set."""
 
-    distribution: Distribution
-    files: tuple[ViewFile, ...]
-    path: WheelPath
-    archive: Archive | None = None
-    info: WheelInfo | None = None
+    archive: Archive
+    info: WheelInfo
+    installed: InstalledSet
+    """The wheel alone, as it would be installed."""
+
+    @property
+    def path(self) -> WheelPath:
+        """Where it is, on disk or on a server."""
+        return self.archive.remote or self.archive.path
+
+    @property
+    def distribution(self) -> Distribution:
+        """What it says about itself."""
+        return self.installed.distributions[0]
 
     @property
     def name(self) -> str:
         """The normalised name."""
         return canonical(self.distribution.name)
-
-
-@dataclass
-class InstalledSet:
-    """What is installed beside the subjects of a scan."""
-
-    parts: tuple[Part, ...] = ()
-    loose: tuple[ViewFile, ...] = ()
-    """Files of an environment that no distribution has: those of Python, and what was copied there."""
-    complete: bool = False
-    installed: bool = False
-    """Whether this is in an environment, and not only what a lock file or an index says."""
-    absent: dict[str, str] = field(default_factory=dict)
-    """Distributions that are, or may be, installed without their files being here, and why."""
-    python: tuple[int, int] | None = None
-    searched: tuple[str, ...] = ()
-    """Folders that every process of the environment's Python searches."""
-    _facts: dict[str, ImageFacts] = field(default_factory=dict)
-
-    def around(self, subjects: Iterable[Part]) -> Neighbours:
-        """All files of the set and of some subjects; a subject replaces what is installed under its name."""
-        own = {part.name: part for part in subjects}
-        parts = [*(part for part in self.parts if part.name not in own), *own.values()]
-        files: dict[str, ViewFile] = {file.path: file for file in self.loose}
-        for part in parts:
-            files.update({file.path: file for file in part.files})
-        mine = {file.path for part in own.values() for file in part.files}
-        facts = {path: known for path, known in self._facts.items() if path not in mine}
-        background = (file._replace(layer=Layer.ENVIRONMENT) for file in files.values())
-        view = FileView(background, facts)
-        distributions = [part.distribution for part in parts]
-        absent = {name: why for name, why in self.absent.items() if name not in own}
-        view.beside = Neighbours(
-            view, distributions, complete=self.complete, absent=absent, searched=self.searched, installed=self.installed
-        )
-        return view.beside
-
-    def keep(self, view: FileView, subjects: Iterable[Part]) -> None:
-        """Keep the facts about the files beside the subjects for the next subject."""
-        mine = {file.path for part in subjects for file in part.files}
-        self._facts.update({path: known for path, known in view.facts().items() if path not in mine})
 
 
 @contextlib.contextmanager
@@ -110,38 +78,41 @@ def wheel_part(path: WheelPath, options: ScanOptions, stack: contextlib.ExitStac
     """Return a wheel as a part of a set; ``stack`` keeps it open."""
     archive = stack.enter_context(Archive.open(path, options.limits))
     info = WheelInfo.from_archive(archive)
-    files = view_of_wheel(archive, info).files
-    distribution = Distribution.of_wheel(info, (file.path for file in files))
-    return Part(distribution, files, archive.remote or archive.path, archive, info)
+    view = view_of_wheel(archive, info).background()
+    distribution = Distribution.of_wheel(info, (file.path for file in view.files))
+    return Part(archive, info, InstalledSet(view, [distribution]))
 
 
 @contextlib.contextmanager
 def open_set(
     options: ScanOptions, subjects: Sequence[WheelPath], client: Client | None = None
-) -> Iterator[InstalledSet]:
-    """Open what is installed beside the subjects, as ``--with`` and ``--lockfile`` name it.
+) -> Iterator[tuple[InstalledSet, list[Part]]]:
+    """Open what is installed beside the subjects, as ``--with`` and ``--lockfile`` name it, and the wheels of that.
 
     With a ``client``, what the subjects require and none of these has is opened too, from the package index.
     """
     wheels: list[Path] = []
-    found = InstalledSet()
+    known, python = None, None
     for path in options.beside:
         if path.is_dir() and not (listed := wheels_in(path)):
-            _add_environment(found, path)
+            environment = open_environment(path)
+            there, python = environment.installed, environment.python
+            known = there if known is None else known.having([there], like=there)
         else:
             wheels += listed if path.is_dir() else [path]
-    profile = _profile_of(subjects, options, found.python, wheels)
+    found = known or InstalledSet(FileView(()))
+    profile = _profile_of(subjects, options, python, wheels)
     named = {canonical(file_name(path).name) for path in subjects}
     locked = None
     if options.lockfile is not None:
         locked = read_lockfile(options.lockfile, profile, LockParts(options.lock_extras, options.lock_groups))
     members = tuple(one for one in locked.members if not one.unless.startswith(ONLY)) if locked is not None else None
     chosen = choose_wheels(wheels, profile, members, lambda: _asked_for(subjects, options, profile))
-    present = {*(part.name for part in found.parts), *(canonical(file_name(path).name) for path in chosen), *named}
     added: list[WheelPath] = [*chosen]
     if client is not None and subjects:
         from wheelfix.exam.versionchoice import required_wheels
 
+        present = {*found, *(canonical(file_name(path).name) for path in chosen), *named}
         required = required_wheels(subjects, profile, client, options.limits, present)
         added += map(client.wheel_of, required.files.values())
         found.complete, found.installed = True, False
@@ -150,8 +121,8 @@ def open_set(
         parts = [wheel_part(path, options, stack) for path in added]
         if locked is not None:
             parts += _close(found, locked, parts, [*wheels, *subjects], (profile, options, stack))
-        found.parts = (*found.parts, *(part for part in parts if part.name not in named))
-        yield found
+        parts = [part for part in parts if part.name not in named]
+        yield found.having(part.installed for part in parts), parts
 
 
 def _close(
@@ -168,7 +139,7 @@ def _close(
     profile, options, stack = how
     found.complete, found.installed = not locked.unnamed, False
     files = {canonical(file_name(path).name): path for path in reversed(wheels)}
-    there = {part.name: part for part in (*found.parts, *parts)}
+    there = {**{name: found[name] for name in found}, **{part.name: part.distribution for part in parts}}
     found.absent.update((one.name, one.unless or NOT_FOUND) for one in locked.members if one.name not in there)
     more: list[Part] = []
     pending = [] if locked.closed else [(one.name, one.specifier, one.extras) for one in locked.members]
@@ -178,14 +149,12 @@ def _close(
         if name not in there and name in files:
             path = best_of(name, specifier, wheels, profile)
             if path is not None:
-                there[name] = wheel_part(path, options, stack)
-                more.append(there[name])
-                found.absent.pop(name, None)
-        part = there.get(name)
-        if part is None or (name, extras) in seen:
+                more.append(wheel_part(path, options, stack))
+                there[name] = more[-1].distribution
+        if name not in there or (name, extras) in seen:
             continue
         seen.add((name, extras))
-        for one in requirements_with_extras(part.distribution.requires, profile, extras):
+        for one in requirements_with_extras(there[name].requires, profile, extras):
             if one.name not in there:
                 found.absent.setdefault(
                     one.name, f"{name} requires it, so pip installs it, but its wheel was not found"
@@ -216,27 +185,6 @@ def _profile_of(
         pythons = {python_of_tags(file_name(path).tags) for path in beside} - {None}
         python = pythons.pop() if len(pythons) == 1 else None
     return Profile(machine or PLATFORM_MACHINES[target.platform], python)
-
-
-def _add_environment(found: InstalledSet, path: Path) -> None:
-    environment = open_environment(path)
-    owned = {file: one for one in environment.distributions for file in one.paths}
-    files: dict[str, list[ViewFile]] = {}
-    loose = []
-    for file in environment.view.files:
-        one = owned.get(file.path)
-        if one is None:
-            loose.append(file)
-        else:
-            files.setdefault(one.name, []).append(file)
-    found.parts = (
-        *found.parts,
-        *(Part(one, tuple(files.get(one.name, ())), path) for one in environment.distributions),
-    )
-    found.loose = (*found.loose, *loose)
-    found.absent.update(environment.elsewhere)
-    found.complete, found.python, found.searched = environment.complete, environment.python, environment.searched
-    found.installed = True
 
 
 def _asked_for(subjects: Iterable[WheelPath], options: ScanOptions, profile: Profile) -> dict[str, str]:
@@ -277,9 +225,9 @@ def scan_set(
         for path in paths:
             yield from scan_set([path], options, index, progress, client)
         return
-    with open_set(options, paths, client) as beside:
-        if not paths:
-            paths, beside.parts = [part.path for part in beside.parts if part.archive is not None], ()
+    with open_set(options, paths, client) as (beside, locked):
+        if not paths:  # everything in the lock file
+            paths = [part.path for part in locked]
             if not paths:
                 raise InputError(
                     str(options.lockfile),
@@ -303,18 +251,16 @@ def examine_set(
     groups = [list(paths)] if len(set(names)) == len(names) else [[path] for path in paths]
     for group in groups:
         others = tuple(path for path in paths if path not in group)
-        beside = stack.enter_context(open_set(replace(options, beside=(*options.beside, *others)), group))
+        beside, _ = stack.enter_context(open_set(replace(options, beside=(*options.beside, *others)), group))
         parts = stack.enter_context(open_parts(group, options))
-        whole = beside.around(parts)
+        whole = beside.having(part.installed for part in parts)
         for part in parts:
-            assert part.archive is not None
             yield part.archive.path, _examined(part, whole, options, index)
 
 
 def _examined(
-    part: Part, whole: Neighbours, options: ScanOptions, index: RootIndex | None, progress: Progress | None = None
+    part: Part, whole: InstalledSet, options: ScanOptions, index: RootIndex | None, progress: Progress | None = None
 ) -> Examination:
-    assert part.archive is not None
     view = whole.focused_on(part.distribution)
     with WorkerPool(options.jobs) as pool:
         return WheelScan(part.archive, options, pool, progress, view, part.info).examine(index)
@@ -327,7 +273,7 @@ def _scan_parts(
     index: RootIndex | None,
     progress: Progress | None,
 ) -> Iterator[ScanReport | FailedInput]:
-    whole = beside.around(parts)
+    whole = beside.having(part.installed for part in parts)
     for part in parts:
         try:
             report = _examined(part, whole, options, index, progress).report
@@ -335,7 +281,7 @@ def _scan_parts(
             yield FailedInput(str(part.path), failure_of(error, str(part.path)))
         else:
             yield report
-    beside.keep(whole.view, parts)
+    beside.view.learn(whole.view)
 
 
 def file_name(path: WheelPath) -> FileName:

@@ -21,7 +21,7 @@ from wheelfix.exam.examination import ArchiveFacts, Examination, Progress, fault
 from wheelfix.knowledge.families import is_released_whole
 from wheelfix.loader.installations import Distribution
 from wheelfix.loader.places import open_environment, view_of_wheel
-from wheelfix.loader.view import PE_SUFFIXES, FileView, Layer, ViewFile, base_name
+from wheelfix.loader.view import PE_SUFFIXES, FileView, ViewFile, base_name
 from wheelfix.model import ImageFacts, dll_key
 from wheelfix.pe.image import read_image
 from wheelfix.pe.modulenames import read_numpy
@@ -168,12 +168,12 @@ class Images:
 
     def start(self, file: ViewFile) -> Task[ImageFacts | None]:
         """Start to read a file of a view."""
-        if self._largest is not None and file.layer is Layer.SUBJECT and file.origin == self._largest[0]:
+        if self._largest is not None and file.origin == self._largest[0]:
             return self._largest[1]
         return self._pool.submit(lambda: self._read_file(file))
 
     def _read_file(self, file: ViewFile) -> ImageFacts | None:
-        member = self._archive.find(file.origin) if file.layer is Layer.SUBJECT else None
+        member = self._archive.find(file.origin)
         return self._read(member) if member is not None else None
 
     def _read(self, member: Member) -> ImageFacts | None:

@@ -152,8 +152,8 @@ def _release(key: str, version: str | None) -> Version | None:
         known = as_version(version)
     except ValueError:  # InvalidVersion, or a number with more digits than Python reads
         return None
-    member = family_of(key)
-    if member and member.major is not None and known.major != member.major:
+    major = family_of(key).major(key)
+    if major is not None and known.major != major:
         return None
     return known
 

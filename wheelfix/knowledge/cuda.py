@@ -183,8 +183,7 @@ def library_version(name: str, version: FileVersion | None) -> LibraryVersion:
     """
     if version is None:
         return ()
-    member = family_of(name)
-    rule = cuda_libraries().rules.get(member.family.id) if member and is_of_nvidia(name) else None
+    rule = cuda_libraries().rules.get(family_of(name).id) if is_of_nvidia(name) else None
     if rule is None:
         return version.file if any(version.file) and version.file[:3] != _MARKER else ()
     if rule.description and (found := _DESCRIBED.search(version.strings.get("FileDescription", ""))):
@@ -216,8 +215,8 @@ def toolkits_of(name: str, version: LibraryVersion) -> frozenset[str]:
 
     All four numbers count: cuFFT 10.7.2 is in CUDA 11.6 with the build 124 and in 11.7 with the builds 50 and 91.
     """
-    member = family_of(name)
-    rule = cuda_libraries().rules.get(member.family.id) if member else None
+    family = family_of(name)
+    rule = cuda_libraries().rules.get(family.id) if family else None
     if rule is None or len(version) < 2:
         return frozenset()
     if rule.like_toolkit:
@@ -228,8 +227,8 @@ def toolkits_of(name: str, version: LibraryVersion) -> frozenset[str]:
 
 def versions_in(name: str, cuda: str) -> tuple[str, ...]:
     """Return the versions of a library in a toolkit, that of its newest update first; empty when none is known."""
-    member = family_of(name)
-    known = cuda_libraries().versions.get(member.family.id, {}) if member else {}
+    family = family_of(name)
+    known = cuda_libraries().versions.get(family.id, {}) if family else {}
     updates = sorted((update for update in known if release(update) == release(cuda)), key=dotted_numbers, reverse=True)
     return tuple(".".join(map(str, known[update])) for update in updates)
 
@@ -320,10 +319,10 @@ def cuda_part(name: str, cuda: str) -> bool:
 
     CUPTI lies elsewhere. NVTX does too, and it is an installation of its own: a toolkit may be there without it.
     """
-    member = family_of(name)
-    if member is not None and member.family.id == "nvtx":
+    family = family_of(name)
+    if family.id == "nvtx":
         return False
     if cuda_folder(name, cuda) == "bin":
         return True
     # Parts whose number the table does not have, such as nppig64_11.dll, belong to the toolkit of that major.
-    return member is not None and member.family.id == "npp" and member.major == release(cuda)[0] < 13
+    return family.id == "npp" and family.major(name) == release(cuda)[0] < 13

@@ -30,30 +30,27 @@ class Family:
     """Whether a wheel may carry it."""
     note: str = ""
 
+    def __bool__(self) -> bool:
+        return bool(self.id)
 
-@frozen
-class FamilyMember:
-    """A DLL name recognised as part of a family."""
+    def version(self, name: str) -> str:
+        """Return what a name says about the release: ``8`` for cudnn64_8.dll, ``2022.2.1`` for CUPTI; may be empty."""
+        match = self.pattern.fullmatch(demangle(dll_key(name)))
+        return (match.groupdict().get("version") if match else "") or ""
 
-    name: str
-    """As spelled."""
-    family: Family
-    version: str
-    """What the name says about the release: ``8`` for cudnn64_8.dll, ``2022.2.1`` for CUPTI; may be empty."""
+    def major(self, name: str) -> int | None:
+        """Return the first number of that version, or None."""
+        return next(iter(dotted_numbers(self.version(name))), None)
 
-    @property
-    def major(self) -> int | None:
-        """The first number of the version, or None."""
-        return next(iter(dotted_numbers(self.version)), None)
+    def belong_together(self, name: str, other: str) -> bool:
+        """Whether a second file must, where it is used, come from the same folder as one of the family."""
+        key = dll_key(other)
+        globs = (glob.replace("{version}", self.version(name)) for glob in self.together)
+        return key != dll_key(name) and any(fnmatch.fnmatchcase(key, glob) for glob in globs)
 
-    def together(self) -> tuple[str, ...]:
-        """Return folded globs of the files that, where used, must come from the same folder as this one."""
-        return tuple(glob.replace("{version}", self.version) for glob in self.family.together)
 
-    def belongs_with(self, name: str) -> bool:
-        """Whether another file of that name must come from the same folder as this one."""
-        key = dll_key(name)
-        return key != dll_key(self.name) and any(fnmatch.fnmatchcase(key, glob) for glob in self.together())
+UNKNOWN = Family("", "", "", "", NamePattern(""))
+"""That of all DLLs of which no vendor is known; it is false."""
 
 
 @table("families.toml")
@@ -74,25 +71,15 @@ def is_mangled(name: str) -> bool:
 
 
 @functools.lru_cache(maxsize=4096)
-def family_of(name: str) -> FamilyMember | None:
-    """Return the family that a DLL name belongs to, or None for an unknown name."""
-    key = dll_key(name)
-    plain = demangle(key)
-    for family in families():
-        if match := family.pattern.fullmatch(plain):
-            return FamilyMember(name, family, match.groupdict().get("version") or "")
-    return None
-
-
-def family_group(name: str) -> str:
-    """Return the group of the family that a DLL name belongs to; empty for an unknown name."""
-    member = family_of(name)
-    return member.family.group if member is not None else ""
+def family_of(name: str) -> Family:
+    """Return the family that a DLL name belongs to."""
+    plain = demangle(dll_key(name))
+    return next((family for family in families() if family.pattern.fullmatch(plain)), UNKNOWN)
 
 
 def is_test_artifact(name: str) -> bool:
     """Whether the DLL is one that only ``BUILD_TEST=1`` makes."""
-    return family_group(name) == "torch-tests"
+    return family_of(name).group == "torch-tests"
 
 
 def is_openmp(name: str) -> bool:
@@ -101,13 +88,12 @@ def is_openmp(name: str) -> bool:
     Stubs and the offload libraries of Intel's family start no threads of their own.
     """
     own = ("libiompstubs", "libomptarget", "omptarget")
-    return family_group(name) == "openmp" and not demangle(dll_key(name)).startswith(own)
+    return family_of(name).group == "openmp" and not demangle(dll_key(name)).startswith(own)
 
 
 def is_of_nvidia(name: str) -> bool:
     """Whether NVIDIA makes a DLL of that name: the tables of CUDA's releases and libraries know no others."""
-    member = family_of(name)
-    return member is not None and member.family.vendor == "NVIDIA"
+    return family_of(name).vendor == "NVIDIA"
 
 
 def is_released_whole(name: str, distribution: str) -> bool:
@@ -116,6 +102,5 @@ def is_released_whole(name: str, distribution: str) -> bool:
     NVIDIA's own wheels of cuDNN are not asked: their files are of one release, and reading it from each would mean to
     inflate a gigabyte.
     """
-    member = family_of(name)
-    family = member.family.id if member is not None else ""
+    family = family_of(name).id
     return family == "mkl" or (family == "cudnn" and not canonical(distribution).startswith("nvidia-cudnn"))

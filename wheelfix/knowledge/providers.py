@@ -253,8 +253,8 @@ def _shipper_of(name: str) -> Shipper | None:
     for shipper in shippers():
         if shipper.pattern and shipper.pattern.fullmatch(key):
             return shipper
-    member = family_of(key)
-    return next((shipper for shipper in shippers() if member and member.family.id in shipper.families), None)
+    family = family_of(key).id
+    return next((shipper for shipper in shippers() if family in shipper.families), None)
 
 
 def conda_package(name: str) -> str | None:
@@ -270,11 +270,11 @@ def conda_requirements(name: str) -> tuple[str, ...]:
     CUDA begin with 12.0, those of cuDNN that are split with 9.
     """
     shipper = _shipper_of(name)
-    member = family_of(name)
+    family = family_of(name)
     if shipper is None or not shipper.conda or is_mangled(name):
         return ()
-    if member is not None and member.family.id == "cudnn":
-        return (shipper.conda,) if (member.major or 0) >= _FIRST_SPLIT_CUDNN else ()
+    if family.id == "cudnn":
+        return (shipper.conda,) if (family.major(name) or 0) >= _FIRST_SPLIT_CUDNN else ()
     majors = cuda_majors_for(name)
     served = sorted(major for major in majors if major >= _FIRST_CUDA)
     if majors and not served:
@@ -369,7 +369,6 @@ def who_ships(name: str, *, cuda: str | None = None, machine: Machine = Machine.
 
 
 def _vendor(shipper: Shipper, name: str, cuda: str | None) -> str:
-    member = family_of(name)
     toolkits = sorted(cuda_versions_for(name), key=release)
     if cuda and not _exact(cuda):
         toolkits = [toolkit for toolkit in toolkits if toolkit.startswith(f"{cuda}.")] or toolkits
@@ -377,7 +376,7 @@ def _vendor(shipper: Shipper, name: str, cuda: str | None) -> str:
     chosen = own if own in toolkits or not toolkits else _span(toolkits)
     folder = cuda_folder(name, own if chosen == own and own else toolkits[-1] if toolkits else "12.0")
     return shipper.text.format(
-        version=member.version if member else "",
+        version=family_of(name).version(name),
         cuda=chosen or "of the matching version",
         folder=(folder or "bin").replace("/", "\\"),
     )

@@ -194,8 +194,8 @@ def classify(name: str, machine: Machine = Machine.AMD64) -> DllClass:
         absent = absent_on(key)
         detail = "part of Windows" + (f"; absent on {absent}" if absent else "")
         return DllClass("system", key, detail, known_dll=key in _names("known_dlls.txt"))
-    if member := family_of(key):
-        return DllClass("vendor", key, f"{member.family.title}, by {member.family.vendor}", family=member.family.id)
+    if family := family_of(key):
+        return DllClass("vendor", key, f"{family.title}, by {family.vendor}", family=family.id)
     return DllClass("unknown", key)
 
 

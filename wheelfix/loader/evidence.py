@@ -15,9 +15,9 @@ from wheelfix.knowledge.system import runtime_file
 from wheelfix.loader.followed import FollowedImports, packages_above, top_level
 from wheelfix.loader.missingmodules import MissingModules
 from wheelfix.loader.packageloading import PackageLoading, adds_toolkit
-from wheelfix.loader.places import Neighbours
+from wheelfix.loader.places import InstalledSet
 from wheelfix.loader.requirements import Dependency, DependencyTree
-from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer
+from wheelfix.loader.view import SITE_PACKAGES, FileView
 from wheelfix.model import AbsentModule, Assumed, Image, MayComeFrom, Missing, OwnedBy, Provider, canonical, dll_key
 from wheelfix.pe.modulenames import LARGEST, CompiledNames
 from wheelfix.pycode.budget import budget_of
@@ -136,7 +136,7 @@ class PackageHabits:
         """
         found: dict[str, None] = {}
         for path in self._before:
-            if self._view.layer(path) is Layer.SUBJECT and self._view.file(path).size <= SOURCE_LIMIT:
+            if path in self._view.own and self._view.file(path).size <= SOURCE_LIMIT:
                 source = python_source(self._view, path).decode("utf-8", "replace")
                 imports = read_imports(source, path, budget_of(self._view))
                 found.update((name.partition(".")[0], None) for name, guarded in imports.items() if not guarded)
@@ -173,14 +173,14 @@ class PackageHabits:
     @functools.cached_property
     def own_modules(self) -> frozenset[str]:
         """The top-level modules of the subject itself, which no other distribution provides."""
-        own = (file.path for file in self._view.own_files if file.layer is Layer.SUBJECT)
+        own = (file.path for file in self._view.own_files if file.path not in self._view.added)
         tops = {path.split("/", 3)[2] for path in own if path.startswith(f"{SITE_PACKAGES}/")}
         return frozenset(top.partition(".")[0] for top in tops)
 
     @functools.cached_property
     def has_other_code(self) -> bool:
         """Whether it has Python code that is not searched for words: compiled files, and what runs at the start."""
-        own = (file.path.lower() for file in self._view.own_files if file.layer is Layer.SUBJECT)
+        own = (file.path.lower() for file in self._view.own_files if file.path not in self._view.added)
         return any(path.endswith((".pyc", ".pth", ".start")) for path in own)
 
 
@@ -189,8 +189,7 @@ FOLDER_NOT_CHECKED = "whether its folder is searched was not checked; 'wheelfix 
 
 def is_shippable(name: str) -> bool:
     """Whether a wheel may contain a DLL: it is not a part of the compiler, and its licence allows it."""
-    member = family_of(name)
-    return runtime_file(name) is None and (member is None or member.family.redistribute)
+    return runtime_file(name) is None and family_of(name).redistribute
 
 
 def owner_entry(name: str, distribution: str) -> Owner | None:
@@ -222,17 +221,17 @@ class ProviderChain:
         self,
         profile: Profile,
         requires: tuple[str, ...],
-        loading: PackageLoading | None,
+        loading: PackageLoading,
         view: FileView,
         habits: PackageHabits,
     ) -> None:
         self.profile = profile
         self.loading = loading
-        self.startup = loading.startup if loading is not None else None
-        self.beside = Neighbours(view, (), complete=False) if view.beside is None else view.beside
+        self.startup = loading.startup
+        self.beside = InstalledSet(view) if view.beside is None else view.beside
         """What is installed with the package; nothing that is known where it is a wheel by itself."""
         self._view = view
-        self.adds_cuda = loading is None or adds_toolkit(loading, view)
+        self.adds_cuda = adds_toolkit(loading, view)
         self.habits = habits
         self.dependencies = DependencyTree(requires, profile, lambda: self.optional, self.beside)
         self._answers: dict[str, list[tuple[Dependency, ProviderAnswer]]] = {}
@@ -330,7 +329,7 @@ class ProviderChain:
         """
         if runtime_file(name) is not None or not is_shippable(name):
             return False
-        if family_of(name) is not None:
+        if family_of(name):
             owner = owner_entry(name, dependency.name)
             return owner is not None and owner.preloads
         return answer.ships in (Ships.YES, Ships.SOME)
@@ -475,7 +474,7 @@ class ProviderChain:
             return False
         if demangle(dll_key(name)) == dll_key(name):
             return True
-        own = (file.path.rpartition("/")[0] for file in self._view.own_files if file.layer is Layer.SUBJECT)
+        own = (file.path.rpartition("/")[0] for file in self._view.own_files if file.path not in self._view.added)
         folders = {*self.habits.folders, *own}
         names = {folder.rpartition("/")[2].removesuffix(".libs") for folder in folders if folder.endswith(".libs")}
         return dependency.name in map(canonical, names)
@@ -539,7 +538,7 @@ class ProviderChain:
         added = next((folder for folder in folders if folder in self.habits.folders), None)
         if added is not None:
             return True, f"{name} puts it into {added}, which the package's code adds to the search"
-        if self.startup is not None and self.loading is not None:
+        if self.startup is not None:
             own = next((folder.replace("/", "\\") for folder in folders if folder in self.startup.folders), None)
             if own is not None:
                 return True, f"{self.loading.package} adds {own} to the search"

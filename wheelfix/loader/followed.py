@@ -14,7 +14,7 @@ from wheelfix.knowledge.providers import owners_of
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
 from wheelfix.loader.packagecode import Absent, FileLoads, PackageLoads, imported_modules, package_loads
 from wheelfix.loader.packageloading import loading_of, module_name
-from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer, base_name, once_for_each, parent
+from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name, once_for_each, parent
 from wheelfix.model import CodeFault, LoadOutcome, UnreadCall, dll_key
 from wheelfix.pycode.budget import separate_budget
 from wheelfix.pycode.sourcecode import (
@@ -344,8 +344,7 @@ class FollowedImports:
 @once_for_each
 def followed_imports(view: FileView, profile: Profile) -> FollowedImports:
     """The imports of the subject of a view, in processes that know nothing of other distributions; made once."""
-    loading = loading_of(view)
-    modelled = loading is not None and loading.startup is not None
+    modelled = loading_of(view).startup is not None
     return FollowedImports(view, profile, PackageLoads() if modelled else package_loads(view, profile))
 
 
@@ -363,7 +362,7 @@ def _tops(view: FileView, coded: Iterable[str]) -> Iterator[tuple[str, str]]:
     for top in dict.fromkeys(path.removeprefix(f"{SITE_PACKAGES}/").partition("/")[0] for path in coded):
         name = top.removesuffix(".py")
         for path in (f"{SITE_PACKAGES}/{name}/__init__.py", f"{SITE_PACKAGES}/{name}.py"):
-            if path in view and view.layer(path) is not Layer.ENVIRONMENT:
+            if path in view and path in view.own:
                 yield name, path
                 break
 
@@ -397,8 +396,7 @@ def _may_be_loaded_before(view: FileView, target: str) -> bool:
     Not in an environment in which nothing has such a file: NVIDIA's installers put their folders on PATH, where such
     a load does not look.
     """
-    member = family_of(target) if "/" not in target else None
-    if member is None or member.family.group not in ("cuda", "cudnn"):
+    if "/" in target or family_of(target).group not in ("cuda", "cudnn"):
         return False
     beside = view.beside
     return beside is None or not beside.complete or bool(beside.absent) or bool(view.named(dll_key(target)))
@@ -443,7 +441,7 @@ def _fault(view: FileView, root: str, end: ImportEnd) -> CodeFault | None:
         return CodeFault("end", root, file, line, names, end.error, sure=True, text=text)
     inside = any("/" in name or view.named(name.lower()) for name in end.missed)
     # A wheel without DLLs of its own, such as python-magic, leaves them to the user.
-    bundles = any(view.layer(path) is Layer.SUBJECT for path in view.image_paths)
+    bundles = any(path not in view.added for path in view.image_paths)
     known = any(family_of(name) or any(True for _ in owners_of(name)) for name in end.missed)
     sure = inside or (bundles and not known)
     # unicorn looks for runtimes of its compiler before it looks for unicorn.dll, and does without them.

@@ -124,7 +124,7 @@ def package_loads(view: FileView, profile: Profile) -> PackageLoads:
     extensions = tuple(
         LoadEvent(path, "extension", module) for path, module in modules.items() if not _is_idle(view, module, modules)
     )
-    reads_all = profile.searches_path or loading_of(view) is not None
+    reads_all = profile.searches_path or bool(loading_of(view).package)
     patched = None if reads_all else _only_patched(view, named, modules)
     if patched is not None:
         files = tuple(FileLoads(folder.file, (folder.folder,), folders=(folder,)) for folder in patched)
@@ -183,8 +183,7 @@ def _is_idle(view: FileView, module: str, modules: dict[str, str]) -> bool:
 
 def _with_known_folders(view: FileView, files: list[FileLoads]) -> list[FileLoads]:
     """Put the folders that a module of ``loader/packages`` knows in the place of calls that could not be read."""
-    loading = loading_of(view)
-    known = dict(loading.adds) if loading is not None else {}
+    known = dict(loading_of(view).adds)
     return [
         replace(
             file,

@@ -17,7 +17,7 @@ from wheelfix.base.parsing import regex
 from wheelfix.base.values import frozen
 from wheelfix.loader import packages
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, MOD_NOT_FOUND, Failure
-from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer, base_name, once_for_each, parent
+from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name, once_for_each, parent
 from wheelfix.model import Image, LoadEvent, Machine, canonical, dll_key
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ class PackageLoading:
     """What is known about the loading of one package."""
 
     package: str
-    """The name that is imported."""
+    """The name that is imported; empty for an ordinary package, of which nothing else is known."""
     version: str = ""
     """As the package itself says; empty when it does not."""
     cuda: str | None = None
@@ -217,6 +217,10 @@ class PackageLoading:
     """The variable that sets the version when the package is built; empty when there is none."""
 
 
+ORDINARY = PackageLoading("")
+"""That of a package whose Python code shows what it loads."""
+
+
 @functools.cache
 def known_packages() -> tuple[str, ...]:
     """The names of the packages that have a module in ``loader/packages``."""
@@ -233,12 +237,12 @@ def _recognised(view: FileView, package: str) -> PackageLoading | None:
 
 
 @once_for_each
-def loading_of(view: FileView) -> PackageLoading | None:
-    """The loading of the subject of a view; None when it is an ordinary package."""
+def loading_of(view: FileView) -> PackageLoading:
+    """The loading of the subject of a view; one without a name when it is an ordinary package."""
     inits = {package: view.find(f"{SITE_PACKAGES}/{package}", "__init__.py") for package in known_packages()}
-    own = (package for package, init in inits.items() if init and view.layer(init) is not Layer.ENVIRONMENT)
+    own = (package for package, init in inits.items() if init and init in view.own)
     found = [loading for package in own if (loading := _recognised(view, package)) is not None]
-    return max(found, key=lambda loading: loading.startup is not None, default=None)
+    return max(found, key=lambda loading: loading.startup is not None, default=ORDINARY)
 
 
 def startup_at(view: FileView, path: str) -> Startup | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.archive.names import installed_path
 from wheelfix.base.inputfiles import open_regular
-from wheelfix.base.values import field, frozen
+from wheelfix.base.values import frozen
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.loader.installations import Distribution, conda_folders, find_installations, normal_path, record_paths
 from wheelfix.loader.profile import Profile, python_of_tags
@@ -92,35 +92,24 @@ class Environment:
     prefix: Path
     site: Path
     """Its site-packages folder."""
-    view: FileView
-    distributions: tuple[Distribution, ...]
     python: tuple[int, int] | None
-    elsewhere: Mapping[str, str] = field(default_factory=dict)
-    """Distributions whose files are not known, by normalised name, and why."""
-    searched: tuple[str, ...] = ()
-    """Folders of the view that every process of its Python searches for DLLs."""
-    complete: bool = True
-    """Whether its Python imports nothing from another site-packages folder, which is not read."""
+    installed: InstalledSet
+
+    @property
+    def view(self) -> FileView:
+        """All its files."""
+        return self.installed.view
+
+    @property
+    def distributions(self) -> tuple[Distribution, ...]:
+        """All that is installed in it."""
+        return self.installed.distributions
 
     @property
     def unowned(self) -> frozenset[str]:
         """The DLLs that no distribution's RECORD names."""
         dlls = (file.path for file in self.view.files if file.path.lower().endswith(".dll"))
         return frozenset(dlls).difference(*(distribution.paths for distribution in self.distributions))
-
-    @functools.cached_property
-    def beside(self) -> Neighbours:
-        """All that is installed, of which views of single distributions are made."""
-        view = self.view.background()
-        view.beside = Neighbours(
-            view,
-            self.distributions,
-            complete=self.complete,
-            absent=self.elsewhere,
-            searched=self.searched,
-            installed=True,
-        )
-        return view.beside
 
     def disk_path(self, path: str) -> Path:
         """Where a path of the view is, or would be, on disk."""
@@ -177,11 +166,12 @@ def open_environment(path: Path) -> Environment:
     if userbase is not None:
         files += _walk_flat(_descend(userbase, ("library", "bin")), f"{USER}/Library/bin")
     files += _recorded_outside(site, prefix, {fold(file.path) for file in files})
-    view = FileView(files)
-    distributions, elsewhere = find_installations(view, site, prefix)
+    view = FileView(files, own=())
+    distributions, absent = find_installations(view, site, prefix)
     python = _python_version(prefix, settings, site) or _python_of_most(distributions)
     complete = userbase is None and settings.get("include-system-site-packages", "").lower() != "true"
-    return Environment(prefix or site, site, view, distributions, python, elsewhere, searched, complete)
+    there = InstalledSet(view, distributions, complete=complete, absent=absent, searched=searched, installed=True)
+    return Environment(prefix or site, site, python, there)
 
 
 def _recorded_outside(site: Path, prefix: Path | None, known: set[str]) -> Iterator[ViewFile]:
@@ -301,58 +291,90 @@ LISTED = 500_000
 NOT_INSTALLED = Distribution("")
 
 
-class Neighbours:
-    """What is installed in one place; shared by the examinations of all its distributions."""
+class InstalledSet:
+    """Distributions that are installed in one place, with their files; shared by the examinations of all of them."""
 
     def __init__(
         self,
         view: FileView,
-        distributions: Iterable[Distribution],
+        distributions: Iterable[Distribution] = (),
         *,
-        complete: bool,
+        complete: bool = False,
         absent: Mapping[str, str] | None = None,
         searched: tuple[str, ...] = (),
         installed: bool = False,
     ) -> None:
-        """``complete``: nothing else is installed. ``absent``: what has no files here although it is, or may be,
-        installed, and why. ``installed``: it is there, and not what an installer would choose."""
+        """``view`` has all files, also those that no distribution has: Python's own, and what was copied there."""
         self.view = view
         """All files, none of them the subject's."""
-        self.distributions = {canonical(one.name): one for one in distributions}
+        self.distributions = tuple(distributions)
+        self._by_name = {canonical(one.name): one for one in self.distributions}
         self.complete = complete
-        self.absent: Mapping[str, str] = {canonical(name): why for name, why in (absent or {}).items()}
+        """Whether nothing else is installed."""
+        self.absent: dict[str, str] = {canonical(name): why for name, why in (absent or {}).items()}
+        """What has no files here although it is, or may be, installed, and why."""
         self.searched = searched
+        """Folders of the view that every process of its Python searches for DLLs."""
         self.installed = installed
+        """Whether it is there, and not what an installer would choose."""
         self._views: dict[str, FileView] = {}
 
+    def having(self, others: Iterable[InstalledSet], like: InstalledSet | None = None) -> InstalledSet:
+        """All of this set and of others, which replace what is installed here under the same names.
+
+        Of several wheels of one distribution the last counts. ``like`` is the set whose Python and whose completeness
+        count, by default this one.
+        """
+        added, whose = [*{tuple(other): other for other in others}.values()], like or self
+        names = {name for other in added for name in other}
+        owned = {path: canonical(one.name) for one in self.distributions for path in one.paths}
+        files = {file.path: file for file in self.view.files if owned.get(file.path) not in names}
+        new = {file.path: file for other in added for file in other.view.files}
+        facts = {path: known for path, known in self.view.facts().items() if path in files and path not in new}
+        kept = [one for one in self.distributions if canonical(one.name) not in names]
+        absent = {name: why for name, why in self.absent.items() if name not in names}
+        return InstalledSet(
+            FileView({**files, **new}.values(), facts),
+            (*kept, *(one for other in added for one in other.distributions)),
+            complete=whose.complete,
+            absent=absent | {name: why for other in added for name, why in other.absent.items()},
+            searched=whose.searched,
+            installed=whose.installed,
+        )
+
     def __contains__(self, distribution: str) -> bool:
-        return distribution in self.distributions
+        return distribution in self._by_name
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.distributions)
+        return iter(self._by_name)
 
     def focused_on(self, distribution: Distribution) -> FileView:
         """All files with one distribution as the subject; a view that was made for it before is used again."""
         name = canonical(distribution.name)
-        if self.distributions.get(name) is distribution:
+        if self._by_name.get(name) is distribution:
             return self.view_of(name)
-        return self.view.focused(distribution.paths)  # another one of the same name
+        return self._focused(distribution)  # another one of the same name
 
     def view_of(self, distribution: str) -> FileView:
         """All files, with those of one distribution as the subject."""
         if distribution not in self._views:
             if len(self._views) * len(self._owners) > LISTED:
                 del self._views[next(iter(self._views))]
-            self._views[distribution] = self.view.focused(self.distributions[distribution].paths)
+            self._views[distribution] = self._focused(self._by_name[distribution])
         return self._views[distribution]
+
+    def _focused(self, distribution: Distribution) -> FileView:
+        view = self.view.focused(distribution.paths)
+        view.beside = self
+        return view
 
     @functools.cached_property
     def _owners(self) -> dict[str, str]:
-        return {path: name for name, one in self.distributions.items() for path in one.paths}
+        return {path: name for name, one in self._by_name.items() for path in one.paths}
 
     def __getitem__(self, distribution: str) -> Distribution:
         """What is installed under a name; without version and files if nothing is."""
-        return self.distributions.get(distribution, NOT_INSTALLED)
+        return self._by_name.get(distribution, NOT_INSTALLED)
 
     def owner(self, path: str) -> str:
         """The distribution that a file belongs to; empty for a file of none."""
@@ -381,11 +403,11 @@ class Neighbours:
     def related(self, requires: tuple[str, ...], modules: Iterable[str], profile: Profile) -> tuple[str, ...]:
         """The distributions that are required, transitively, or whose modules are imported."""
         found: dict[str, None] = {}
-        pending = [name for name in self.distributions if name in Requirements(requires, profile)]
+        pending = [name for name in self if name in Requirements(requires, profile)]
         pending += filter(None, map(self.owner_of_module, modules))
         for name in pending:  # grows while it is walked
             if name not in found:
                 found[name] = None
-                own = Requirements(self.distributions[name].requires, profile)
-                pending += [other for other in self.distributions if other not in found and other in own]
+                own = Requirements(self[name].requires, profile)
+                pending += [other for other in self if other not in found and other in own]
         return tuple(found)

@@ -77,11 +77,11 @@ def shown_path(view: FileView, path: str) -> str:
 
 def _own_error(view: FileView, outcome: LoadOutcome) -> str:
     """The line that a package prints which checks its loads itself; empty for others."""
-    loading = loading_of(view) if outcome.event.package else None
-    if loading is None or loading.startup is None:
+    startup = loading_of(view).startup if outcome.event.package else None
+    if startup is None:
         return ""
     shown, text = shown_path(view, outcome.event.path), message_text(outcome.code)
-    return loading.startup.error.format(code=outcome.code, text=text, path=shown)
+    return startup.error.format(code=outcome.code, text=text, path=shown)
 
 
 def error_line(outcome: LoadOutcome, shown: str, python: tuple[int, int] | None = None) -> str:

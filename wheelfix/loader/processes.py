@@ -129,8 +129,7 @@ class FreshProcesses:
             process.user_dirs += [*(self.loads.added if end is not None else ())]
             return process
         process = self.blank.after(end.process)
-        loading = loading_of(self.blank.view)
-        known = [folders for file, folders in loading.adds if file in end.ran] if loading is not None else []
+        known = [folders for file, folders in loading_of(self.blank.view).adds if file in end.ran]
         if not end.decided:
             known += [file.added for file in self._adding if file.path in end.ran]
         process.add_folders(folder for folders in known for folder in folders)

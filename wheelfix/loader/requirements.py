@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from packaging.requirements import Requirement
 
-    from wheelfix.loader.places import Neighbours
+    from wheelfix.loader.places import InstalledSet
     from wheelfix.loader.profile import Profile
 
 _NAME = r"^\s*([A-Za-z0-9][A-Za-z0-9._-]*)"
@@ -190,7 +190,7 @@ class Unmet:
     """The version that is installed; empty where none is."""
 
 
-def unmet_requirements(requires: Iterable[str], beside: Neighbours, profile: Profile) -> Iterator[Unmet]:
+def unmet_requirements(requires: Iterable[str], beside: InstalledSet, profile: Profile) -> Iterator[Unmet]:
     """Yield what an installer would have to add or to replace, each distribution once; extras are not counted."""
     found: dict[str, Unmet] = {}
     for text in requires:
@@ -206,7 +206,7 @@ def unmet_requirements(requires: Iterable[str], beside: Neighbours, profile: Pro
     yield from found.values()
 
 
-def _is_unowned(distribution: str, beside: Neighbours) -> bool:
+def _is_unowned(distribution: str, beside: InstalledSet) -> bool:
     """Whether the module of a distribution is there, and belongs to no other: it was installed without metadata."""
     modules = [module for module, owners in module_owners().items() if distribution in owners]
     files = map(beside.view.module_file, modules or [distribution.replace("-", "_")])
@@ -221,7 +221,7 @@ class DependencyTree:
         requires: tuple[str, ...],
         profile: Profile,
         imported: Callable[[], Iterable[str]],
-        beside: Neighbours,
+        beside: InstalledSet,
     ) -> None:
         """``imported`` gives the distributions that the wheel's code imports, ``beside`` has the installed ones."""
         self.required = Requirements(requires, profile)

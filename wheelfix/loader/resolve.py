@@ -68,7 +68,7 @@ from wheelfix.pycode.sourcecode import NO_MODULE, python_code
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wheelfix.loader.places import Neighbours
+    from wheelfix.loader.places import InstalledSet
     from wheelfix.loader.profile import Profile
 
 
@@ -82,13 +82,11 @@ def with_needs_in_practice(loader: Loader) -> Iterator[Edge]:
 class Companions:
     """What the DLLs of a view load by name at run time, which no import table shows."""
 
-    def __init__(
-        self, loader: Loader, processes: list[Loader], loading: PackageLoading | None, profile: Profile
-    ) -> None:
+    def __init__(self, loader: Loader, processes: list[Loader], loading: PackageLoading, profile: Profile) -> None:
         self.loader = loader
         self.processes = processes
-        self.cuda = loading.cuda if loading is not None and loading.startup is not None else profile.cuda
-        self.named = loading.named if loading is not None else ()
+        self.cuda = loading.cuda if loading.startup is not None else profile.cuda
+        self.named = loading.named
 
     def needs(self, name: str, path: str = "") -> list[CompanionNeed]:
         """The table's entries for a DLL name; what is only vendored too is not needed by a load.
@@ -98,8 +96,8 @@ class Companions:
         """
         found = read_version(self.loader.view.source(path)) if path and depends_on_version(name) else None
         version = str(found) if found is not None else None
-        if not path and (member := family_of(name)) is not None:
-            version = f"{member.major}.999"
+        if not path and (family := family_of(name)):
+            version = f"{family.major(name)}.999"
         cuda = self._release_of_nvrtc(name, path) or self.cuda
         needs = [need for need in companions_of(name, cuda=cuda, version=version) if need.strength != "beside"]
         own = (load for load in self.named if path and load.by == path)
@@ -254,14 +252,14 @@ def resolve(view: FileView, profile: Profile, requires: tuple[str, ...] = ()) ->
     A plan asks what the scan before it asked.
     """
     start = Start.of(view, profile, requires)
-    loading, startup, followed = start.loading, start.startup, start.followed
+    startup, followed = start.loading.startup, start.followed
     found, processes, dirs = start.alone
     whole = all_together(start.blank, found, processes)
     reached = _touched(found)
     _survey_programs(whole, start.blank, reached)
     others = frozenset(module_files(view)).difference(extension_modules(view, profile))  # for another Python
     _survey(whole, view, reached | others)
-    companions = Companions(whole, processes, loading, profile)
+    companions = Companions(whole, processes, start.loading, profile)
     edges = [*with_needs_in_practice(whole), *companions.edges()]
     failing = {loaded.event.path for loaded in found if loaded.failure and not loaded.event.guarded}
     # A load that fails in any order has a failure of its own, with all that is known about it.
@@ -289,23 +287,17 @@ class Start:
     blank: Loader
     """A process in which nothing has been loaded."""
     profile: Profile
-    loading: PackageLoading | None
+    loading: PackageLoading
     loads: PackageLoads
     calls: tuple[UnreadCall, ...]
     evidence: ProviderChain
     followed: FollowedImports
 
-    @property
-    def startup(self) -> Startup | None:
-        """How a package that loads its DLLs in its own way begins."""
-        return self.loading.startup if self.loading is not None else None
-
     @classmethod
     def of(cls, view: FileView, profile: Profile, requires: tuple[str, ...]) -> Start:
         """Read what importing the subject of a view loads."""
         loading = loading_of(view)
-        startup = loading.startup if loading is not None else None
-        loads = package_loads(view, profile) if startup is None else PackageLoads()
+        loads = package_loads(view, profile) if loading.startup is None else PackageLoads()
         habits = PackageHabits(view, loads)
         evidence = ProviderChain(profile, requires, loading, view, habits)
         blank = Loader(view, Target(profile, evidence.provide))
@@ -323,8 +315,8 @@ class Start:
     def run(self, before: Loader | None = None) -> Imported:
         """Import the subject, in a fresh process or in one in which others were imported before."""
         process = self.blank.after(before) if before is not None else self.blank.fork()
-        if self.startup is not None:
-            return _import_with(self.startup, process, self.profile)
+        if self.loading.startup is not None:
+            return _import_with(self.loading.startup, process, self.profile)
         followed = self.followed if before is None else FollowedImports(process.view, self.profile, self.loads, process)
         fresh = FreshProcesses(process, self.loads, followed)
         found = fresh.all()
@@ -481,7 +473,7 @@ class AfterOthers:
 class ImportOrders:
     """Tries orders of the distributions of a set; what each of them loads by itself is found out once."""
 
-    def __init__(self, beside: Neighbours, profile: Profile) -> None:
+    def __init__(self, beside: InstalledSet, profile: Profile) -> None:
         self._beside, self._profile = beside, profile
         self._starts: dict[str, Start] = {}
         self._states: dict[tuple[str, ...], Loader] = {}

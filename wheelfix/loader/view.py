@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bisect
 import collections
-import enum
 import functools
 import threading
 import weakref
@@ -19,7 +18,7 @@ from wheelfix.streams.pool import Task, WorkerPool
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from wheelfix.loader.places import Neighbours
+    from wheelfix.loader.places import InstalledSet
 
 PE_SUFFIXES = (".dll", ".pyd", ".exe")
 PLAIN_SUFFIXES = frozenset(
@@ -46,17 +45,6 @@ USER = "@user"
 """Stands for the user base (``%APPDATA%\\Python``)."""
 
 
-class Layer(enum.Enum):
-    """Whose file it is."""
-
-    SUBJECT = "subject"
-    """Belongs to the wheel or distribution under examination."""
-    ENVIRONMENT = "environment"
-    """Was there before: another distribution, the Python installation."""
-    ADDED = "added"
-    """Will be there once a plan is carried out."""
-
-
 # A NamedTuple and not a dataclass: a wheel may need ten thousand of them, and they are made five times as fast.
 class ViewFile(NamedTuple):
     """One file, where it is installed and where its bytes are."""
@@ -67,7 +55,6 @@ class ViewFile(NamedTuple):
     """How the user would name it: the member of the wheel, or the path on disk."""
     size: int
     open: Callable[[], ByteSource]
-    layer: Layer = Layer.SUBJECT
 
 
 def parent(path: str) -> str:
@@ -100,11 +87,19 @@ def once_for_each(find: _Found) -> _Found:
 class FileView:
     """Files in the layout of an installed prefix, found without regard to case, with their PE facts read once."""
 
-    def __init__(self, files: Iterable[ViewFile], facts: dict[str, ImageFacts] | None = None) -> None:
+    def __init__(
+        self, files: Iterable[ViewFile], facts: dict[str, ImageFacts] | None = None, own: Iterable[str] | None = None
+    ) -> None:
+        """``own`` are the paths of the subject's files, by default all."""
         self._files = {file.path: file for file in sorted(files, key=itemgetter(0))}
+        self.own = frozenset(self._files if own is None else own)
+        """The files of the wheel or distribution under examination, and of what a plan adds; others were there before:
+        of other distributions, of Python."""
+        self.added: frozenset[str] = frozenset()
+        """Those of them that will be there once a plan is carried out."""
         self._facts: dict[str, ImageFacts] = {} if facts is None else facts
         self._lock = threading.Lock()
-        self.beside: Neighbours | None = None
+        self.beside: InstalledSet | None = None
         """The distributions that are installed with the subject, where it is known which these are."""
         self.deleted: Mapping[str, str] = {}
         """Images that RECORD lists and that are not there: their paths in RECORD by the keys of their names."""
@@ -125,7 +120,7 @@ class FileView:
     @functools.cached_property
     def own_files(self) -> tuple[ViewFile, ...]:
         """The files of the subject and of what a plan adds, sorted by path; in a set these are a small part."""
-        return tuple(file for file in self._files.values() if file.layer is not Layer.ENVIRONMENT)
+        return tuple(self._files[path] for path in sorted(self.own))
 
     def __contains__(self, path: str) -> bool:
         return path in self._files
@@ -138,10 +133,6 @@ class FileView:
         """How the user would name a path of the view (the path itself when it is not one of its files)."""
         file = self._files.get(path)
         return file.origin if file else path
-
-    def layer(self, path: str) -> Layer:
-        """Whose file it is."""
-        return self._files[path].layer
 
     def find(self, folder: str, name: str) -> str | None:
         """The file of that name in that folder, without regard to case."""
@@ -296,27 +287,31 @@ class FileView:
 
     def over(self, below: FileView) -> FileView:
         """This view laid over another: same-named files of this one win."""
-        files = {file.path: file._replace(layer=Layer.ENVIRONMENT) for file in below.files}
+        files = {file.path: file for file in below.files}
         taken = {fold(path): path for path in files}
         for file in self.files:
             files.pop(taken.get(fold(file.path), ""), None)
             files[file.path] = file
-        laid = FileView(files.values(), {**below._facts, **self._facts})
+        laid = FileView(files.values(), {**below._facts, **self._facts}, self.own)
+        laid.added = self.added
         laid.deleted = self.deleted
         return laid
 
     def changed(self, added: Iterable[ViewFile] = (), dropped: Iterable[str] = ()) -> FileView:
-        """The view after a plan: some files gone, some new; facts already read are kept."""
-        gone = set(dropped)
-        new = {file.path: file._replace(layer=self._layer_of_new(file.path)) for file in added}
+        """The view after a plan: some files gone, some new; facts already read are kept.
+
+        Python code that takes the place of other code is its owner's.
+        """
+        gone, new = set(dropped), {file.path: file for file in added}
         if not gone and not new:
             return self
         files = {**self._files, **new}
         for path in gone.difference(new):
             files.pop(path, None)
         facts = {path: known for path, known in self._facts.items() if path in files and path not in new}
-        changed = FileView(files.values(), facts)
-        changed.beside = self.beside
+        fresh = {path for path in new if not (path.endswith(".py") and path in self._files)}
+        changed = FileView(files.values(), facts, files.keys() & (self.own | fresh))
+        changed.added, changed.beside = changed.own & (self.added | fresh), self.beside
         restored = {fold(base_name(path)) for path in new}
         changed.deleted = {key: path for key, path in self.deleted.items() if key not in restored}
         kept = (path for path in self.image_paths if path in files and path not in new)
@@ -325,27 +320,22 @@ class FileView:
             changed.code_notes = self.code_notes
         return changed
 
-    def _layer_of_new(self, path: str) -> Layer:
-        """Whose file a new one is: one that takes the place of another is its owner's."""
-        return self._files[path].layer if path.endswith(".py") and path in self._files else Layer.ADDED
-
     def background(self) -> FileView:
         """The same files, none of them the subject's; the facts are shared."""
-        return FileView((file._replace(layer=Layer.ENVIRONMENT) for file in self.files), self._facts)
+        return self.focused(frozenset())
 
     def focused(self, subject: frozenset[str]) -> FileView:
         """The same files with only the given paths as the subject; facts, notes and the index of folders are shared."""
-        focused = FileView((), self._facts)
-        focused.beside, focused._folders, focused._listed = self.beside, self._folders, self._listed
+        focused = FileView((), self._facts, subject & self._files.keys())
+        focused._files, focused._folders, focused._listed = self._files, self._folders, self._listed
         focused.notes, focused.code_notes = self.notes, self.code_notes
-        focused._files = dict(self._files)
-        for file in self.own_files:
-            focused._files[file.path] = file._replace(layer=Layer.ENVIRONMENT)
-        own = [self._files[path]._replace(layer=Layer.SUBJECT) for path in sorted(subject) if path in self._files]
-        focused._files.update((file.path, file) for file in own)
-        focused.own_files = tuple(own)
         return focused
 
     def facts(self) -> Mapping[str, ImageFacts]:
         """The PE facts that were read so far."""
         return dict(self._facts)
+
+    def learn(self, other: FileView) -> None:
+        """Take over the PE facts that another view has of the same files."""
+        known = other._facts.items()
+        self._facts.update((path, facts) for path, facts in known if self._files.get(path) == other._files.get(path))

@@ -20,7 +20,7 @@ from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.provider_index import known_sha256, trusted_by
 from wheelfix.loader.loadcall import split_forwarder
 from wheelfix.loader.packagecode import names_in_code
-from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer, base_name
+from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name
 from wheelfix.model import (
     EdgeKind,
     Finding,
@@ -104,7 +104,7 @@ def _choose(planner: Planner, chosen: tuple[Chosen, ...]) -> tuple[frozenset[str
     packages. Vendors' families break when renamed, and a package with a DLL folder of its own needs no help.
     """
     subject, layout = planner.before.subject, planner.options.layout
-    if layout == "libs" and subject.loading is not None and subject.startup is not None:
+    if layout == "libs" and subject.startup is not None:
         lib = subject.startup.lib.removeprefix(f"{SITE_PACKAGES}/")
         because = f"{subject.loading.package} loads {lib} by itself, and only there"
         raise UsageError("--layout libs", because=because, hint="leave --layout out")
@@ -145,10 +145,10 @@ def _ties(view: FileView, candidates: list[Chosen]) -> dict[str, str]:
 
     def why(entry: Chosen) -> str:
         name = base_name(entry.path)
-        key, member = dll_key(name), family_of(name)
+        key, family = dll_key(name), family_of(name)
         others = [path for path in importers.get(key, ()) if not path.lower().endswith((".pyd", ".dll"))]
-        if member is not None:
-            return f"{member.family.title} loads its parts by name"
+        if family:
+            return f"{family.title} loads its parts by name"
         if code.mentions(name):
             return "the package's Python code names it"
         if entry.kind not in ("import", "delay"):
@@ -166,7 +166,7 @@ def left_to_others(after: Examination) -> tuple[str, ...]:
     """The DLLs of Windows, Python, drivers and owners, and what may be missing; as they compare and as spelled."""
     found: dict[str, None] = {}
     for edge in after.report.resolution.edges:
-        if not edge.file or after.subject.view.layer(edge.file) is Layer.ENVIRONMENT:
+        if not edge.file or edge.file not in after.subject.view.own:
             found[dll_key(edge.name)] = None
             if isinstance(edge.provider, Missing):
                 found[edge.name] = None

@@ -117,15 +117,10 @@ def asked_by_code(view: FileView, fault: CodeFault, name: str) -> Need:
 
 
 def family_companions(name: str, cuda: str | None) -> tuple[str, ...]:
-    member = family_of(name)
-    if member is None:
-        return ()
-    found = []
-    for need in companions_of(name, cuda=cuda):
-        other = family_of(need.names[0]) if need.names and need.required else None
-        if other and other.family.id == member.family.id:
-            found.append(need.names[0])
-    return tuple(found)
+    family = family_of(name)
+    needs = companions_of(name, cuda=cuda) if family else ()
+    found = (need.names[0] for need in needs if need.names and need.required)
+    return tuple(other for other in found if family_of(other) == family)
 
 
 WORDS = {

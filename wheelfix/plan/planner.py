@@ -22,7 +22,7 @@ from wheelfix.loader.loadcall import runs_on
 from wheelfix.loader.packagecode import declared_folders
 from wheelfix.loader.places import member_path
 from wheelfix.loader.resolve import resolve
-from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer, ViewFile, base_name, parent
+from wheelfix.loader.view import SITE_PACKAGES, FileView, ViewFile, base_name, parent
 from wheelfix.model import (
     CodeFault,
     EdgeKind,
@@ -133,7 +133,7 @@ def leftovers(subject: Subject, chosen: Iterable[Chosen]) -> Iterator[Drop]:
 
 def _may_go(subject: Subject, path: str) -> bool:
     """Whether a file is the package's own, or of no distribution: those of others are left alone."""
-    return subject.view.layer(path) is not Layer.ENVIRONMENT or path in subject.unowned
+    return path in subject.view.own or path in subject.unowned
 
 
 def inside(folder: str, name: str) -> str:
@@ -435,7 +435,7 @@ class Planner:
 
     def _can_serve(self, need: Need, path: str) -> bool:
         """Whether a file of the view can be copied, and has what those who ask import from it."""
-        if self.before.facts.info is not None and self.view.layer(path) is Layer.ENVIRONMENT:
+        if self.before.facts.info is not None and path not in self.view.own:
             return False  # a wheel can only copy what is in it
         image = self.view.image(path)
         if not isinstance(image, Image) or image.machine is not self.before.subject.machine:
@@ -507,10 +507,10 @@ class Planner:
 
     def _add_family(self, name: str, folder: str, parts: Iterable[tuple[RootFile | None, str]]) -> None:
         """Add the parts of its family that a DLL loads at run time, from beside it: of a root, or of the wheel."""
-        member = family_of(name)
-        if member is None or self.options.companions == "none":
+        family = family_of(name)
+        if not family or self.options.companions == "none":
             return
-        because = f"part of {member.family.title}, which comes whole from one folder"
+        because = f"part of {family.title}, which comes whole from one folder"
         for file, own in parts:
             part = file.name if file is not None else base_name(own)
             wanted = self.view.find(folder, part) is None and own not in self.chosen
@@ -582,10 +582,9 @@ class Planner:
 
     def _relatives(self, need: Need, name: str) -> Iterator[str]:
         """Those who ask for a DLL and are of its family."""
-        member = family_of(name)
-        for path in need.importers:
-            other = family_of(base_name(path))
-            if member and other and other.family.id == member.family.id:
+        family = family_of(name)
+        for path in need.importers if family else ():
+            if family_of(base_name(path)) == family:
                 yield path
 
     def _beside(self, need: Need, name: str) -> RootFile | None:

@@ -77,7 +77,7 @@ def _package(plan: Plan) -> JsonObject:
 
 
 def _component(addition: Addition) -> JsonObject:
-    member = family_of(addition.name)
+    family = family_of(addition.name)
     properties: list[Json] = [
         {"name": "wheelfix:path", "value": addition.target},
         {"name": "wheelfix:origin", "value": addition.source.origin},
@@ -96,9 +96,9 @@ def _component(addition: Addition) -> JsonObject:
     }
     if addition.version:
         component["version"] = addition.version
-    if member is not None:
-        component["supplier"] = {"name": member.family.vendor}
-        component["description"] = member.family.title
+    if family:
+        component["supplier"] = {"name": family.vendor}
+        component["description"] = family.title
     return component
 
 

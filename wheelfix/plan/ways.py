@@ -329,7 +329,7 @@ def assumed_toolkit(before: Examination, options: RepairOptions) -> tuple[Examin
 def searches_toolkit(view: FileView) -> bool:
     """Whether code of the package adds the folder of an installed CUDA toolkit, so that its DLLs are found."""
     loading = loading_of(view)
-    if loading is not None and loading.startup is not None:
+    if loading.startup is not None:
         return adds_toolkit(loading, view)
     return any(True for _ in toolkit_code(view))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from wheelfix.base.values import field, frozen, replace
 from wheelfix.loader.packageloading import begin, has_entry, load_event, loading_of, startup_at, without_entry
-from wheelfix.loader.view import BASE, SITE_PACKAGES, VENV_SETTINGS, FileView, Layer, base_name
+from wheelfix.loader.view import BASE, SITE_PACKAGES, VENV_SETTINGS, FileView, base_name
 from wheelfix.pe.modulenames import CompiledNames
 from wheelfix.pycode.budget import PYTHON_ERRORS, WrongIndent, is_lazy
 from wheelfix.pycode.calls import Attributes, Calls
@@ -223,7 +223,7 @@ class Importer:
 
     def is_own(self, path: str | None) -> bool:
         view = self.run.machine.view
-        return path is not None and path != "" and (path not in view or view.layer(path) is not Layer.ENVIRONMENT)
+        return path is not None and path != "" and (path not in view or path in view.own)
 
     # --------------------------------------------------------------------------------------------- modules
 
@@ -404,8 +404,7 @@ class Importer:
 
     def _compiled_module(self, name: str, path: str) -> CodeModule:
         """A compiled module, with what is known about its names; it may have any other, too."""
-        loading = loading_of(self.run.machine.view)
-        values = loading.values if loading is not None else ()
+        values = loading_of(self.run.machine.view).values
         known: dict[str, PyValue] = {key: value for module, key, value in values if module == name}
         known |= {"__name__": name, "__file__": windows_path(path), "<star>": [""]}
         self.run.modules[name] = CodeModule(name, path, known)

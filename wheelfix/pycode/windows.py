@@ -715,9 +715,10 @@ class WindowsMachine:
 
     def _check(self, failure: Failure) -> None:
         """Raise Undecided for a failure that a toolkit of the machine, or code of other packages, may prevent."""
-        member = family_of(base_name(failure.chain[-1])) if self.toolkits and not self.profile.bare else None
-        if failure.code == MOD_NOT_FOUND and member is not None and member.family.vendor in self.toolkits:
-            raise Undecided(f"a toolkit of {member.family.vendor} may have {member.name}, and its code looks for one")
+        name = base_name(failure.chain[-1])
+        vendor = family_of(name).vendor if self.toolkits and not self.profile.bare else ""
+        if failure.code == MOD_NOT_FOUND and vendor in self.toolkits:
+            raise Undecided(f"a toolkit of {vendor} may have {name}, and its code looks for one")
         if failure.code == MOD_NOT_FOUND:
             self._ask_others(base_name(failure.chain[-1]))
 

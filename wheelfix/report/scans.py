@@ -411,8 +411,7 @@ def spell_archs(archs: tuple[str, ...]) -> str:
 
 
 def _family(image: ScannedImage) -> str:
-    member = family_of(posixpath.basename(image.path))
-    return member.family.title if member else ""
+    return family_of(posixpath.basename(image.path)).title
 
 
 def _gpu_groups(report: ScanReport) -> list[list[ScannedImage]]:

@@ -342,8 +342,7 @@ _OTHER_WAYS = "with --dry-run it shows how large they are, and other ways (--via
 
 
 def _is_large(item: MissingDll) -> bool:
-    member = family_of(item.name)
-    return member is not None and member.family.id in _LARGE
+    return family_of(item.name).id in _LARGE
 
 
 def _is_there(finding: Finding) -> bool:

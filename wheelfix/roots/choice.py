@@ -349,13 +349,8 @@ _CUDA = ("cuda", "cudnn", "cuda-extra")
 
 def _other_major(need: DllRequest, file: RootFile, cuda_release: str) -> str:
     """Return that a candidate was made for another CUDA major than the wheel, which never works."""
-    member = family_of(file.name)
-    if (
-        compatibility(cuda_release, need.cuda)
-        or member is None
-        or member.family.group not in _CUDA
-        or member.family.id in SEPARATE
-    ):
+    family = family_of(file.name)
+    if compatibility(cuda_release, need.cuda) or family.group not in _CUDA or family.id in SEPARATE:
         return ""
     return f"for CUDA {cuda_release}; the wheel is for CUDA {need.cuda}"
 
@@ -367,8 +362,7 @@ def _toolkit_rank(one: OneRelease | None, file: RootFile, facts: RootIndex) -> i
 
 
 def _redistributable(file: RootFile) -> bool:
-    member = family_of(file.name)
-    return file.folder.redistributable and (member is None or member.family.redistribute)
+    return file.folder.redistributable and family_of(file.name).redistribute
 
 
 def _decide(need: DllRequest, rankings: list[Ranking], facts: RootIndex, others: tuple[Considered, ...]) -> Choice:
@@ -604,10 +598,9 @@ def family_files(index: RootIndex, file: RootFile) -> tuple[RootFile, ...]:
     For ``cudnn64_8.dll`` these are its six parts. Which members of a family are used is for the companions to say: an
     MKL folder holds BLACS too, which multiplying matrices does not need and which wants an MPI.
     """
-    member = family_of(file.name)
-    if member is None:
-        return ()
-    siblings = {other: other.name for other in index.siblings(file) if member.belongs_with(other.name)}
+    family = family_of(file.name)
+    near = index.siblings(file) if family else ()
+    siblings = {other: other.name for other in near if family.belong_together(file.name, other.name)}
     return tuple(sorted(loaded_by_name(file.name, siblings), key=lambda other: fold(other.name)))
 
 
@@ -659,5 +652,5 @@ def objection_of_parts(
 
 def _better(name: str, card: str) -> str:
     """Return the release of a library that has code for a card, as far as the tables know."""
-    member, capability = family_of(name), capability_of_arch(card)
-    return library_release(member.family.group, member.family.title, capability) if member and capability else ""
+    family, capability = family_of(name), capability_of_arch(card)
+    return library_release(family.group, family.title, capability) if family and capability else ""

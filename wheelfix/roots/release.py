@@ -22,7 +22,7 @@ from wheelfix.knowledge.cuda import (
     toolkits_of,
     toolkits_of_file,
 )
-from wheelfix.knowledge.families import family_group, family_of
+from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.provider_index import provider_index, vendor_of
 from wheelfix.knowledge.providers import conda_package, owners_of
 from wheelfix.model import canonical, fold
@@ -93,15 +93,13 @@ _NEIGHBOURS = r"nvrtc-builtins64_\d+\.dll|cupti64_[\d.]+\.dll|cudart64_\d+\.dll"
 
 def group_of(name: str) -> str:
     """Return the group whose members come from one release, or nothing for a DLL that is in none."""
-    member = family_of(name)
-    if member is None or member.family.id in SEPARATE or member.family.group not in GROUPS:
-        return ""
-    return member.family.group
+    family = family_of(name)
+    return family.group if family.id not in SEPARATE and family.group in GROUPS else ""
 
 
 def possible_releases(file: RootFile, facts: RootIndex) -> frozenset[str]:
     """Return the releases of its group that a candidate may be of, as ``11.7``; empty when unknown."""
-    if family_group(file.name) != "cuda":
+    if family_of(file.name).group != "cuda":
         return _own_release(file, facts)
     found = cuda_versions_for(file.name)
     for evidence in _cuda_evidence(file, facts):
@@ -136,7 +134,7 @@ def _cuda_evidence(file: RootFile, facts: RootIndex) -> Iterator[frozenset[str]]
 
 def _is_packaged_library(file: RootFile) -> bool:
     """Whether the package that a file came in is NVIDIA's for this library, so that its version is the library's."""
-    return family_group(file.name) in ("cuda", "cudnn") and _is_own_package(file)
+    return family_of(file.name).group in ("cuda", "cudnn") and _is_own_package(file)
 
 
 def _is_own_package(file: RootFile) -> bool:
@@ -202,7 +200,7 @@ def shown_version(file: RootFile, facts: RootIndex) -> str:
     own = stated_version(file, facts)
     if own:
         return ".".join(map(str, own))
-    foreign = file.root.kind == "cuda" and family_group(file.name) != "cuda"
+    foreign = file.root.kind == "cuda" and family_of(file.name).group != "cuda"
     return "" if foreign else file.version_hint
 
 
@@ -311,6 +309,6 @@ def _is_of(name: str, version: str, releases: tuple[str, ...]) -> bool:
 
     CUDA's libraries have numbers of their own: cuSPARSE 12.1.0 is of CUDA 12.1, and 12.1.2 of CUDA 12.2.
     """
-    if family_group(name) == "cuda":
+    if family_of(name).group == "cuda":
         return not toolkits_of(name, tree.numbers(version)).isdisjoint(releases)
     return any(f"{version}.".startswith(f"{release}.") for release in releases)

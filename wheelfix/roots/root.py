@@ -241,9 +241,9 @@ class RootFile:
         if self.package:
             kind = {"wheel": "wheel", "pip": "wheel"}.get(self.root.kind, "conda package")
             return f"{kind} {self.package} {self.version_hint}".strip()
-        member = family_of(self.name)
-        if self.root.kind == "cuda" and member is not None and member.family.group == "cudnn":
-            return f"{member.family.title} in {self.root.label}"
+        family = family_of(self.name)
+        if self.root.kind == "cuda" and family.group == "cudnn":
+            return f"{family.title} in {self.root.label}"
         return self.root.label
 
 

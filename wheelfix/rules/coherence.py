@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from wheelfix.loader.loading import Loader
-    from wheelfix.loader.places import Neighbours
+    from wheelfix.loader.places import InstalledSet
 
 
 _LLVM = frozenset({"openmp-intel", "openmp-llvm", "openmp-msvc-llvm"})
@@ -46,7 +46,7 @@ def several_openmp(subject: Subject) -> Findings:
         clash = len(llvm) > 1
         shown = llvm if clash else sorted(found)
         # All that a startup loads is one process; naming the first file of its folder would blame it for the others.
-        who = f"import {subject.loading.package}" if subject.loading and subject.startup else base(process[0])
+        who = f"import {subject.loading.package}" if subject.startup else base(process[0])
         yield finding(
             "WF405",
             base(shown[0]),
@@ -93,7 +93,7 @@ def _openmp_of_others(subject: Subject) -> Findings:
             )
 
 
-def _imported(subject: Subject, beside: Neighbours) -> set[str]:
+def _imported(subject: Subject, beside: InstalledSet) -> set[str]:
     """The other distributions whose modules importing the subject imports."""
     followed = followed_imports(subject.view, subject.profile)
     code = (file.path for file in subject.view.own_files if file.path.endswith((".py", ".pyd")))
@@ -109,8 +109,7 @@ def _both_loaded(subject: Subject, state: Loader | None, other: str, own: list[s
 
 def _is_llvm(subject: Subject, path: str) -> bool:
     """Whether a file is one of the runtimes that refuse to live side by side."""
-    member = family_of(base(path))
-    return member is not None and member.family.id in _LLVM and not _is_stub(subject, path)
+    return family_of(base(path)).id in _LLVM and not _is_stub(subject, path)
 
 
 def _openmp_runtimes(subject: Subject, process: Iterable[str]) -> dict[str, tuple[str, tuple[str, ...]]]:
@@ -118,12 +117,11 @@ def _openmp_runtimes(subject: Subject, process: Iterable[str]) -> dict[str, tupl
     found: dict[str, tuple[str, tuple[str, ...]]] = {}
     for importer in process:
         for edge in subject.edges_from.get(importer, ()):
-            member = family_of(edge.name)
-            if member is None or not is_openmp(edge.name) or not edge.required:
+            if not is_openmp(edge.name) or not edge.required:
                 continue
             target = edge.file if edge.file else edge.name.lower()
             if not _is_stub(subject, target):
-                found.setdefault(target, (member.family.id, (base(importer), edge.name)))
+                found.setdefault(target, (family_of(edge.name).id, (base(importer), edge.name)))
     return found
 
 
@@ -210,9 +208,9 @@ def _family(subject: Subject, family: str) -> dict[str, dict[str, str]]:
     """Return the DLLs of a family by folder: path to what the name says about the release."""
     found: dict[str, dict[str, str]] = {}
     for path in subject.images:
-        member = family_of(base(path))
-        if member is not None and member.family.id == family:
-            found.setdefault(folder(path), {})[path] = member.version
+        one = family_of(base(path))
+        if one.id == family:
+            found.setdefault(folder(path), {})[path] = one.version(base(path))
     return found
 
 

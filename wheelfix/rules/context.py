@@ -21,7 +21,8 @@ from wheelfix.knowledge.cuda import (
 from wheelfix.knowledge.families import is_of_nvidia
 from wheelfix.loader.installations import Distribution
 from wheelfix.loader.packagecode import caught_by_name
-from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer, base_name, parent
+from wheelfix.loader.packageloading import ORDINARY, PackageLoading
+from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name, parent
 from wheelfix.model import (
     Edge,
     EdgeKind,
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 
     from wheelfix.archive.faults import ArchiveFault
     from wheelfix.knowledge.targets import TargetList
-    from wheelfix.loader.packageloading import PackageLoading, Startup
+    from wheelfix.loader.packageloading import Startup
     from wheelfix.loader.profile import Profile
     from wheelfix.pe.gpucode import GpuCode
 
@@ -75,8 +76,8 @@ class Subject:
     """Whether it was scanned in the environment in which it is installed."""
     archive_faults: tuple[ArchiveFault, ...] = ()
     record_faults: tuple[ArchiveFault, ...] = ()
-    loading: PackageLoading | None = None
-    """Set when the thing is a package that loads DLLs in its own way, such as torch."""
+    loading: PackageLoading = field(default=ORDINARY)
+    """How it loads DLLs, where that is in a way of its own, such as torch's."""
     unowned: frozenset[str] = frozenset()
     """In an environment: the DLLs that no distribution owns."""
     targets: tuple[TargetList, ...] = ()
@@ -124,7 +125,7 @@ class Subject:
     @property
     def startup(self) -> Startup | None:
         """What importing the package loads, where that is modelled as a whole."""
-        return self.loading.startup if self.loading is not None else None
+        return self.loading.startup
 
     @functools.cached_property
     def images(self) -> dict[str, Image]:
@@ -311,7 +312,7 @@ class Subject:
     def owner(self, path: str) -> str:
         """Return the other distribution that a file of the set belongs to; empty for the subject's own files."""
         beside = self.view.beside
-        if beside is None or path not in self.view or self.view.layer(path) is not Layer.ENVIRONMENT:
+        if beside is None or path not in self.view or path in self.view.own:
             return ""
         return beside.owner(path)
 
@@ -355,7 +356,7 @@ def wanted_cuda(subject: Subject) -> Wanted:
     """
     label, built = named_releases(subject)
     if built is not None:
-        return Wanted(frozenset({dotted(built)}), f"{cuda_file(subject)} says {dotted(built)}")
+        return Wanted(frozenset({dotted(built)}), f"{subject.loading.cuda_file} says {dotted(built)}")
     if label is not None:
         return Wanted(frozenset({dotted(label)}), f"its version {version_of(subject)}")
     names = _names(subject)
@@ -368,10 +369,10 @@ def wanted_cuda(subject: Subject) -> Wanted:
     common = frozenset.intersection(*names.values()) if names else frozenset[str]()
     if common:
         return Wanted(common, f"it uses {', '.join(sorted(names)[:4])}")
-    if subject.loading is not None and subject.loading.cuda is not None:
+    if subject.loading.cuda is not None:
         major = release(subject.loading.cuda)[0]
         same = frozenset(dotted(known) for known in cuda_table().releases if known[0] == major)
-        return Wanted(same, f"{cuda_file(subject)} says {subject.loading.cuda}")
+        return Wanted(same, f"{subject.loading.cuda_file} says {subject.loading.cuda}")
     assumed = subject.profile.cuda
     return Wanted(frozenset({assumed}), f"--assume cuda={assumed}") if assumed else Wanted()
 
@@ -379,7 +380,7 @@ def wanted_cuda(subject: Subject) -> Wanted:
 def _names(subject: Subject) -> dict[str, frozenset[str]]:
     """Return the CUDA DLLs that the wheel has or asks for, each with the releases that have such a name."""
     asked = {dll_key(edge.name) for edge in subject.edges if edge.kind is not EdgeKind.COMPANION}
-    asked |= {dll_key(load.name) for load in subject.loading.named} if subject.loading is not None else set()
+    asked |= {dll_key(load.name) for load in subject.loading.named}
     own = {key_of(path) for path in subject.images}
     names = filter(is_of_nvidia, asked | own)  # before the table is read, which few wheels need
     return {name: releases for name in names if (releases := cuda_versions_for(name))}
@@ -406,7 +407,7 @@ def _of_package(subject: Subject, name: str) -> frozenset[str]:
 
 def version_of(subject: Subject) -> str:
     """Return the version with its label, which the file name may escape: ``2.0.1_cu117`` is ``2.0.1+cu117``."""
-    version = subject.distribution.version or (subject.loading.version if subject.loading else "")
+    version = subject.distribution.version or subject.loading.version
     return version.replace("_", "+", 1)
 
 
@@ -422,9 +423,4 @@ def built_for(subject: Subject) -> Release | None:
     None where any release of the same major serves as well.
     """
     loading = subject.loading
-    return release(loading.cuda) if loading is not None and loading.cuda and not loading.any_minor else None
-
-
-def cuda_file(subject: Subject) -> str:
-    """Return the file in which the package says which CUDA release it was built with."""
-    return subject.loading.cuda_file if subject.loading is not None else ""
+    return release(loading.cuda) if loading.cuda and not loading.any_minor else None

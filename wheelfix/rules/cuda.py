@@ -29,13 +29,12 @@ from wheelfix.knowledge.cuda import (
     release_of_product,
     toolkits_of_file,
 )
-from wheelfix.knowledge.families import FamilyMember, family_group, family_of
+from wheelfix.knowledge.families import family_of
 from wheelfix.model import CudaSummary, EdgeKind, Repairable, dll_key
 from wheelfix.roots.release import SEPARATE
 from wheelfix.rules.context import (
     Subject,
     base,
-    cuda_file,
     folder,
     key_of,
     named_releases,
@@ -145,7 +144,7 @@ def _asked(key: str, found: dict[str, str]) -> str:
 def partial_cuda(subject: Subject) -> Findings:
     """Find torch wheels that are between the two ways of getting CUDA: all of it inside, or none of it."""
     loading, startup = subject.loading, subject.startup
-    if loading is None or loading.cuda is None or startup is None or not startup.toolkit_unless:
+    if loading.cuda is None or startup is None or not startup.toolkit_unless:
         return
     inside = [
         path
@@ -156,7 +155,7 @@ def partial_cuda(subject: Subject) -> Findings:
     absent = [
         need
         for need in missing(subject, EdgeKind.IMPORT)
-        if need.reached and (cuda_versions_for(need.name) or family_group(need.name) == "cudnn")
+        if need.reached and (cuda_versions_for(need.name) or family_of(need.name).group == "cudnn")
     ]
     if not inside or not absent:
         return
@@ -182,14 +181,14 @@ def cuda_tag_mismatch(subject: Subject) -> Findings:
     label, built = named_releases(subject)
     version = version_of(subject)
     name = f"{subject.name} {version}"
-    variable = subject.loading.version_variable if subject.loading is not None else ""
+    variable = subject.loading.version_variable
     set_version = f"set {variable} to" if variable else "give the version"
     if label and built and label != built:
         yield finding(
             "WF407",
             name,
-            f"the version {version} says CUDA {dotted(label)}, {cuda_file(subject)} says {dotted(built)}; users will "
-            "install the wrong toolkit for it",
+            f"the version {version} says CUDA {dotted(label)}, {subject.loading.cuda_file} says {dotted(built)}; "
+            "users will install the wrong toolkit for it",
             hint=f"{set_version} the label that fits the toolkit, and build again",
             evidence={"label": dotted(label), "built": dotted(built)},
         )
@@ -223,12 +222,12 @@ def _parts_of_another(subject: Subject, release: Release, reported: Iterable[str
     loaded = dict.fromkeys(path for process in subject.processes for path in process)
     found: dict[str, str] = {}
     for path in loaded:
-        name, member = base(path), _of_nvidia(base(path))
-        if member is None or member.family.group != "cuda" or key_of(path) in reported or path not in subject.view:
+        name, family = base(path), family_of(base(path))
+        if family.group != "cuda" or key_of(path) in reported or path not in subject.view:
             continue
         # Those whose name has the release are looked at above, and NVTX is of no release.
         stated = toolkits_of_file(name, subject.version(path)) if fits_release(name, release) else frozenset()
-        if len(stated) == 1 and dotted(release) not in stated and member.family.id not in SEPARATE:
+        if len(stated) == 1 and dotted(release) not in stated and family.id not in SEPARATE:
             found[name] = next(iter(stated))
     if found:
         names = sorted(found, key=str.lower)
@@ -333,7 +332,7 @@ def cuda_summary(subject: Subject) -> CudaSummary | None:
 
 
 def _made_for(subject: Subject, label: Release | None, built: Release | None, majors: set[int]) -> Iterator[str]:
-    tag, said = f"the label +{version_of(subject).partition('+')[2]}", cuda_file(subject)
+    tag, said = f"the label +{version_of(subject).partition('+')[2]}", subject.loading.cuda_file
     if label and built:
         if label == built:
             yield f"Made for CUDA {dotted(built)}, as {tag} and {said} say."
@@ -362,21 +361,16 @@ def _are_apart(subject: Subject) -> bool:
 
 def _inside(subject: Subject) -> Iterator[str]:
     """Say which of NVIDIA's libraries the wheel brings, and which it leaves to the machine."""
-    inside = {member.family.title: None for path in subject.images if (member := _of_nvidia(base(path)))}
+    inside = {family.title: None for path in subject.images if (family := family_of(base(path))).group in _GROUPS}
     outside = {
         dll_key(edge.name): edge.name
         for edge in subject.edges
-        if edge.kind is EdgeKind.IMPORT and not edge.file and _of_nvidia(edge.name)
+        if edge.kind is EdgeKind.IMPORT and not edge.file and family_of(edge.name).group in _GROUPS
     }
     if inside:
         yield f"Inside: {listing(sorted(inside, key=str.casefold), 12)}."
     if outside:
         yield f"Not inside, but needed: {listing([outside[key] for key in sorted(outside)], 6)}."
-
-
-def _of_nvidia(name: str) -> FamilyMember | None:
-    member = family_of(name)
-    return member if member is not None and member.family.group in _GROUPS else None
 
 
 def _runtime_compiler(subject: Subject) -> Iterator[str]:
@@ -401,8 +395,8 @@ def _profiler(subject: Subject, release: Release | None) -> Iterator[str]:
 
 def _cudnn(subject: Subject) -> Iterator[str]:
     names = [base(path) for path in subject.images] + [edge.name for edge in subject.edges]
-    members = [member for name in names if (member := _of_nvidia(name)) and member.family.group == "cudnn"]
-    majors = sorted({member.version for member in members if member.version})
+    found = {family.version(name) for name in names if (family := family_of(name)).group == "cudnn"}
+    majors = sorted(found - {""})
     front = next((path for path in subject.images if key_of(path).startswith("cudnn64_")), None)
     version = subject.version(front) if front else None
     if version is not None and any(version.file):

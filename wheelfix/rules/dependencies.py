@@ -12,7 +12,7 @@ import functools
 from typing import TYPE_CHECKING
 
 from wheelfix.base.values import frozen, grouped, replace
-from wheelfix.knowledge.families import family_group, is_mangled
+from wheelfix.knowledge.families import family_of, is_mangled
 from wheelfix.knowledge.providers import owners_of
 from wheelfix.knowledge.system import is_debug_python, python_of
 from wheelfix.loader.followed import followed_imports
@@ -191,9 +191,9 @@ def _doubt_about_absence(subject: Subject, need: Need) -> str:
 
 def toolkit_searched(subject: Subject, need: Need) -> str:
     """What makes a DLL of CUDA available on a machine that has the toolkit, as the package's own code has it."""
-    if subject.profile.bare or family_group(need.name) not in ("cuda", "cudnn"):
+    if subject.profile.bare or family_of(need.name).group not in ("cuda", "cudnn"):
         return ""
-    if subject.loading is not None:
+    if subject.loading.package:
         return subject.loading.unless
     if code := subject.unread_code(adding=True):
         return f"a folder that {code} adds has it, which is not known"
@@ -218,7 +218,7 @@ def consequence(subject: Subject, need: Need) -> str:
     """Return what fails without a DLL."""
     if not need.reached:
         them = "that file" if len(need.importer_names) == 1 else "those files"
-        later = dict(subject.loading.later) if subject.loading is not None else {}
+        later = dict(subject.loading.later)
         when = [known for path in need.importers if (known := later.get(path))]
         if when and len(when) == len(need.importers):
             toolkit = toolkit_searched(subject, need)
@@ -438,8 +438,9 @@ def missing_companions(subject: Subject) -> Findings:
         edges = [edge for edge in need.edges if edge.required] or [*need.edges]
         required, absent = edges[0].required, all(is_absent(subject, edge.importer) for edge in edges)
         severity = Severity.INFO if not required or is_for_excused(subject, edges) else Severity.ERROR
-        works_on_cpu = subject.loading is not None and subject.loading.works_on_cpu
-        if severity is Severity.ERROR and (works_on_cpu or not any(counts(subject, edge) for edge in edges)):
+        if severity is Severity.ERROR and (
+            subject.loading.works_on_cpu or not any(counts(subject, edge) for edge in edges)
+        ):
             severity = Severity.WARNING
         if severity is Severity.ERROR and absent and toolkit_searched(subject, need):
             severity = Severity.UNSURE  # whether those who load it are missing is not certain either

@@ -27,7 +27,7 @@ from wheelfix.rules.wording import arrow, dotted, last_part, listing
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from wheelfix.loader.places import Neighbours
+    from wheelfix.loader.places import InstalledSet
 
 
 _NO_IMAGE = (unreadable_images, wrong_machine)
@@ -313,14 +313,14 @@ def _order_finding(
     )
 
 
-def _importers_of(subject: Subject, beside: Neighbours, path: str) -> list[str]:
+def _importers_of(subject: Subject, beside: InstalledSet, path: str) -> list[str]:
     """The distributions whose import may load a DLL of the set: its own, and those that require it."""
     owner, own = subject.owner(path), canonical(subject.name)
     requiring = [name for name in beside if owner in beside.related(beside[name].requires, (), subject.profile)]
     return [name for name in dict.fromkeys([owner, *sorted(requiring)]) if name not in ("", own)]
 
 
-def _asked_before(subject: Subject, beside: Neighbours) -> tuple[str, ...] | None:
+def _asked_before(subject: Subject, beside: InstalledSet) -> tuple[str, ...] | None:
     """The distributions before this one in the order that was asked about; None where it does not name this one."""
     order = []
     for name in subject.import_order:

@@ -28,7 +28,7 @@ from wheelfix.knowledge.cards import (
     vendor_of,
     windows_driver,
 )
-from wheelfix.knowledge.families import family_of
+from wheelfix.knowledge.families import family_of, is_of_nvidia
 from wheelfix.model import Finding, Severity
 from wheelfix.pe.gpucode import CONTAINERS, WRAPPERS, GpuCode, read_gpu_code
 from wheelfix.rules.context import Subject, base, built_for
@@ -109,7 +109,7 @@ def gpu_code_absent(subject: Subject) -> Findings:
         return
     if any(code.archs or code.unread for code in _codes(subject).values()):
         return
-    remedy = subject.loading.without_gpu_code if subject.loading is not None else ""
+    remedy = subject.loading.without_gpu_code
     message = f"no DLL of the wheel has GPU code, so nothing of it runs on {card}"
     hint = remedy or "fine for a package that leaves the GPU to others, or compiles for it at run time"
     severity = Severity.WARNING if remedy else Severity.INFO
@@ -190,15 +190,15 @@ def _remedy_of_others(card: str, fits_so: Fit) -> str:
 
 def _remedy(path: str, subject: Subject, card: str, fits_so: Fit) -> str:
     """Return the flag that makes the code, or the release of the vendor's file that has it."""
-    member = family_of(base(path))
+    family = family_of(base(path))
     own = capability(card)
     if own is None:
         return _remedy_of_others(card, fits_so)
-    if member is not None and member.family.vendor == "NVIDIA":
-        known_release = library_release(member.family.group, member.family.title, own)
-        return f"take {known_release or f'a release of {member.family.title} that has code for {card}'}"
+    if family.vendor == "NVIDIA":
+        known_release = library_release(family.group, family.title, own)
+        return f"take {known_release or f'a release of {family.title} that has code for {card}'}"
     torch_flag, cmake_flag = build_flags(own)
-    if member is None or member.family.group != "torch":
+    if family.group != "torch":
         return f"build with {cmake_flag} (torch extensions: {torch_flag})"
     known, built = architecture(own), built_for(subject)
     if known is None or built is None or known.compiles_with(built):
@@ -216,8 +216,8 @@ _FIRST = 64
 def gpu_code_disjoint(subject: Subject) -> Findings:
     """Compare the cards that the wheel's own code runs on with those of each NVIDIA library in it."""
     with_code = [path for path, image in subject.images.items() if {CONTAINERS, WRAPPERS} & set(image.sections)]
-    libraries = [path for path in with_code if _is_library(path)]
-    own = [path for path in with_code if not _is_library(path)]
+    libraries = [path for path in with_code if is_of_nvidia(base(path))]
+    own = [path for path in with_code if not is_of_nvidia(base(path))]
     if not own or not libraries:
         return
 
@@ -253,11 +253,6 @@ def _finding(subject: Subject, path: str, code: GpuCode, own: list[str]) -> Find
             "own": {subject.origin(one): [*found.archs] for one, found in codes.items()},
         },
     )
-
-
-def _is_library(path: str) -> bool:
-    member = family_of(base(path))
-    return member is not None and member.family.vendor == "NVIDIA"
 
 
 def _cards(subject: Subject, paths: Iterable[str], read: Code) -> frozenset[str]:

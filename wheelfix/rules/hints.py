@@ -89,7 +89,7 @@ def _is_own(requirement: str, subject: Subject) -> bool:
 
 def may_be_vendored(name: str, machine: Machine) -> bool:
     """Whether a wheel may contain a DLL of that name: nothing of Windows or a driver, nor what its vendor forbids."""
-    member, known = family_of(name), classify(name, machine)
-    if member is not None and not member.family.redistribute:
-        return False
-    return not known.debug and known.kind in ("vendor", "unknown", "vcredist", "python")
+    known = classify(name, machine)
+    return (
+        family_of(name).redistribute and not known.debug and known.kind in ("vendor", "unknown", "vcredist", "python")
+    )

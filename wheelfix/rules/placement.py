@@ -13,7 +13,7 @@ from wheelfix.base.values import frozen, grouped
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.packagecode import CodeNames, names_in_code
-from wheelfix.loader.view import SITE_PACKAGES, Layer
+from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import EdgeKind, Image, Severity, dll_key
 from wheelfix.rules.context import Subject, base, folder, key_of
 from wheelfix.rules.hints import repair_command
@@ -59,7 +59,7 @@ def shadowed_by_environment(subject: Subject) -> Findings:
         winner, mine = edge.file, own.get(dll_key(edge.name), [])
         if winner in reported or not mine or winner in subject.images or not subject.reached(edge.importer):
             continue
-        if winner in subject.view and subject.view.layer(winner) is Layer.ENVIRONMENT:
+        if winner in subject.view and winner not in subject.view.own:
             reported.add(winner)
             other = subject.owner(winner)
             if other and any(subject.view.image(winner) == subject.images[path] for path in mine):
@@ -187,7 +187,7 @@ class _DllPlaces:
     def _root_modules(self) -> bool:
         """Whether the package has extension modules in site-packages itself."""
         modules = (path for path in self.view.in_folder(SITE_PACKAGES) if path.lower().endswith(".pyd"))
-        return any(self.view.layer(path) is not Layer.ENVIRONMENT for path in modules)
+        return any(path in self.view.own for path in modules)
 
     @functools.cached_property
     def _is_for_others(self) -> bool:
@@ -197,7 +197,7 @@ class _DllPlaces:
 
     def judge(self, path: str) -> Misplaced | None:
         """Return what is wrong with the place of a DLL, if anything is."""
-        if self.view.layer(path) is Layer.ENVIRONMENT:
+        if path not in self.view.own:
             return self._unowned(path) if path in self.subject.unowned else None
         if folder(path) == "":
             return self._beside_python(path)
@@ -218,7 +218,7 @@ class _DllPlaces:
 
     def _copy(self, path: str) -> Misplaced | None:
         winner = self._winner(path)
-        if winner and self.view.layer(winner) is Layer.ENVIRONMENT:
+        if winner and winner not in self.view.own:
             return None  # the package's own is in its place; the other one is not
         if not winner or folder(path).lower() == "scripts":  # where a venv has its python.exe
             return None

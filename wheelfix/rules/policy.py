@@ -87,7 +87,7 @@ def test_artifacts_shipped(subject: Subject) -> Findings:
     """Find what BUILD_TEST=1 left behind, and say whether dropping it would fix anything."""
     found = list_test_artifacts(subject)
     loading, startup = subject.loading, subject.startup
-    if not found or loading is None or startup is None:
+    if not found or startup is None:
         return
     only, shared = _needs_of(subject, frozenset(found))
     loaded = [base(path) for path in found if folder(path) == startup.lib and path.lower().endswith(".dll")]
@@ -147,15 +147,15 @@ def not_redistributable(subject: Subject) -> Findings:
     """Find DLLs that must not leave the machine they were installed on."""
     for path in _dlls(subject):
         name = base(path)
-        member = family_of(name)
+        family = family_of(name)
         if is_debug_crt(name):
             what, remedy = (
                 "a debug runtime, which Microsoft does not allow to be redistributed",
                 "build in Release configuration",
             )
-        elif member is not None and not member.family.redistribute:
+        elif not family.redistribute:
             what, remedy = (
-                f"{member.family.title}: {member.family.note}",
+                f"{family.title}: {family.note}",
                 "link against a runtime that may be redistributed",
             )
         else:

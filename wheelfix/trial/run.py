@@ -336,14 +336,13 @@ def expectations(
     """
     options = ScanOptions(bare=bare, beside=(prefix,), roots=RootOptions(discover=False), jobs=all_cores())
     with (
-        open_set(options, [wheel]) as beside,
+        open_set(options, [wheel]) as (beside, _),
         open_parts([wheel], options) as parts,
         WorkerPool(options.jobs) as pool,
     ):
-        archive = parts[0].archive
-        assert archive is not None
-        view = beside.around(parts).focused_on(parts[0].distribution)
-        yield Expectations(WheelScan(archive, options, pool, None, view).examine(python=python))
+        own = parts[0]
+        view = beside.having([own.installed]).focused_on(own.distribution)
+        yield Expectations(WheelScan(own.archive, options, pool, None, view).examine(python=python))
 
 
 class Expectations:
@@ -357,8 +356,7 @@ class Expectations:
         """The imports that the scan follows, on a machine with nothing else, as the one that they are tried on."""
         outcomes = self.subject.outcomes
         self._failing = {outcome.event.path for outcome in outcomes if outcome.code}
-        loading = loading_of(self._view)
-        self._starts_with_loads = loading is not None and loading.startup is not None
+        self._starts_with_loads = loading_of(self._view).startup is not None
         self._unsure = next(
             (item for item in self.report.findings if item.severity is Severity.UNSURE or found_by(item, *UNSURE)), None
         )

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.views import make_view
 from tools.forge import forge_dll
-from wheelfix.loader.packageloading import loading_of
+from wheelfix.loader.packageloading import ORDINARY, loading_of
 from wheelfix.loader.predict import predict
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.resolve import resolve
@@ -80,4 +80,4 @@ def test_torch_is_imported_first_but_not_required():
 
 
 def test_a_build_without_the_loop_is_an_ordinary_package():
-    assert loading_of(make_view(files([f"{SITE}torch/__init__.py"], code="import torch\n"))) is None
+    assert loading_of(make_view(files([f"{SITE}torch/__init__.py"], code="import torch\n"))) is ORDINARY

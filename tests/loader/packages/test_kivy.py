@@ -12,7 +12,7 @@ from tools.forge import forge_dll
 from wheelfix import scan
 from wheelfix.base.options import ScanOptions
 from wheelfix.loader.packages import kivy
-from wheelfix.loader.places import Neighbours
+from wheelfix.loader.places import InstalledSet
 from wheelfix.model import Verdict
 
 if TYPE_CHECKING:
@@ -79,6 +79,6 @@ def test_a_dll_that_the_dependency_does_not_have_may_be_in_another_one(tmp_path)
 def test_a_kivy_with_its_dlls_inside_adds_nothing_where_all_that_is_installed_is_known(complete):
     init = "Lib/site-packages/kivy/__init__.py"
     view = make_view({init: INIT})
-    view.beside = Neighbours(view, [], complete=complete)
+    view.beside = InstalledSet(view, [], complete=complete)
     loading = kivy.recognise(view)
     assert (loading.adds if loading is not None else None) == (((init, ()),) if complete else None)

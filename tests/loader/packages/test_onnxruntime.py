@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.views import make_view
 from tools.forge import forge_dll
-from wheelfix.loader.packageloading import loading_of
+from wheelfix.loader.packageloading import ORDINARY, loading_of
 
 CAPI = "Lib/site-packages/onnxruntime/capi/"
 NEW = "package_name = 'onnxruntime-gpu'\n__version__ = '1.22.0'\ncuda_version = '12.2'\n"
@@ -43,7 +43,7 @@ def test_providers_are_loaded_when_a_session_asks():
 
 
 def test_a_package_without_providers_is_an_ordinary_one():
-    assert loading_of(onnx_view(build_and_package_info=NEW)) is None
+    assert loading_of(onnx_view(build_and_package_info=NEW)) is ORDINARY
 
 
 PRELOAD = "def preload_dlls(cuda=True):\n    pass\n"

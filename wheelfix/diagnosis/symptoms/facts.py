@@ -205,11 +205,12 @@ def _with_capability(card: str) -> str:
 
 def _with_family(name: str) -> str:
     """A DLL's name, with the library and its release where its name tells them."""
-    member = family_of(name)
-    if member is None or member.family.id not in ("cudnn", "cudart", "nvrtc", "cublas") or not member.version:
+    family = family_of(name)
+    version = family.version(name)
+    if family.id not in ("cudnn", "cudart", "nvrtc", "cublas") or not version:
         return name
-    release = f"{member.version[:-1]}.{member.version[-1]}" if len(member.version) > 2 else member.version
-    return f"{name} ({member.family.title} {release})"
+    release = f"{version[:-1]}.{version[-1]}" if len(version) > 2 else version
+    return f"{name} ({family.title} {release})"
 
 
 def _places(text: str) -> list[str]:

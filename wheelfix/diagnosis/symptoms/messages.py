@@ -620,9 +620,9 @@ def _vendor(missing: tuple[str, ...]) -> tuple[str, str, str]:
             who.append(f"one of {', '.join(packages)} on PyPI, the one for the CUDA version that is in use")
             continue
         pip += map(quoted, packages)
-        wanted, member = conda_requirements(name), family_of(name)
+        wanted, major = conda_requirements(name), family_of(name).major(name)
         # A number that no release has: the newest, which conda would take, does not have it either.
-        numbered = member is not None and member.major is not None and not any(set("<=>") & set(one) for one in wanted)
+        numbered = major is not None and not any(set("<=>") & set(one) for one in wanted)
         conda += wanted if packages or not numbered else ()
         who += who_ships(name)[:1]
         who += [_after_installing(name, package) for package in packages]
@@ -648,8 +648,8 @@ def _after_installing(name: str, requirement: str) -> str:
 
 def is_beside_torch(file: str) -> bool:
     """Whether a DLL is one of a vendor, which torch only has in its folder."""
-    member = family_of(file)
-    return member is not None and not member.family.id.startswith("torch")
+    family = family_of(file)
+    return bool(family) and not family.id.startswith("torch")
 
 
 def _collect(symptom: Symptom) -> str:
