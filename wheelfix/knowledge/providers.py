@@ -11,7 +11,7 @@ import itertools
 import sys
 from typing import TYPE_CHECKING
 
-from wheelfix.base.parsing import whole_number
+from wheelfix.base.parsing import dotted_numbers, whole_number
 from wheelfix.base.values import frozen, replace
 from wheelfix.knowledge.cuda import cuda_folder, cuda_majors_for, cuda_versions_for, release, versions_in
 from wheelfix.knowledge.families import demangle, family_of, is_mangled
@@ -155,6 +155,15 @@ def released_modules(top: str) -> list[str]:
     """Return the compiled modules that a package's newest wheel has on PyPI; the table is not parsed for one row."""
     _, _, row = read_text(COMPILED_TABLE).partition(f"\n{top} ")
     return [f"{top}.{name}" for name in row.partition("\n")[0].split() if not name.endswith(".dll")]
+
+
+def is_newest(distribution: str, version: str) -> bool:
+    """Whether a release is the newest that is known, by its first two numbers, or a later one.
+
+    An older one may lack what the newest has: pyarrow 15.0.2 has no ORC for Windows.
+    """
+    known = provider_index().looked_at(distribution)
+    return bool(known) and dotted_numbers(version)[:2] >= dotted_numbers(known[-1].version)[:2]
 
 
 def is_compiled(module: str) -> bool:

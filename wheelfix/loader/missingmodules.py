@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from wheelfix.pycode.run import LoadFault
 
 MANY_RUN = 1000
-"""Modules of a package that are looked for in the files which importing it runs."""
+"""Files of a package that are read for the modules which importing it needs."""
 FEW_RUN = 60
-"""The same of a package without extension modules, which has none to leave out."""
+"""The same of a package without extension modules, which has none to leave out, and of all packages below it."""
 _IMPORT = regex(
     r"\n([ \t]{0,16})(?:from[ \t]{1,8}([.\w]{1,200})[ \t]{1,8}import[ \t]{1,8}(\([^)]{0,2000}\)|[^\n#;]{0,999})"
     r"|import[ \t]{1,8}([\w.]{1,200}))"
@@ -71,7 +71,10 @@ class MissingModules:
     def __init__(self, view: FileView, top: str, extensions: Sequence[str]) -> None:
         """``extensions`` are the extension modules that importing the package can load."""
         self._view, self._top, self._extensions = view, top, extensions
-        self._most, self._below = MANY_RUN if extensions else FEW_RUN, False
+        self._left = MANY_RUN if extensions else FEW_RUN
+        """Files that may still be read."""
+        self._later: list[str] | None = None
+        """Modules that packages below name: their files are read after those of all such packages."""
         self._names: dict[str, tuple[frozenset[str], bool] | None] = {}
         """By package: the names that it defines, and whether it takes others with a star; None if it may have any."""
         self._seen = {top}
@@ -120,19 +123,19 @@ class MissingModules:
         """
         if not self._extensions:
             return
-        self._most, self._below = len(self._seen) + FEW_RUN, True
-        for package in self._packages_below():
-            known = {*self.named}
-            self._look_into(package)
-            for name in (name for name in self.named if name not in known):
-                way = [name]
-                while way[-1] != package:
-                    way.append(self._by[way[-1]])
-                sure = all(self._imports_for_certain(importer, name) for name, importer in itertools.pairwise(way))
-                sure = sure and not may_be_chosen(self._view.module_file(package) or "")
-                first = self._certain_importer(name, dict(itertools.pairwise(way)), package) if sure else ""
-                if first:
-                    yield name, first, package
+        known, packages, self._left, self._later = {*self.named}, self._packages_below(), FEW_RUN, list[str]()
+        for module in itertools.chain(packages, self._later):  # which grows while it is walked
+            self._look_into(module)
+        for name in (name for name in self.named if name not in known):
+            way = [name]
+            while way[-1] not in packages:
+                way.append(self._by[way[-1]])
+            package = way[-1]
+            sure = all(self._imports_for_certain(importer, name) for name, importer in itertools.pairwise(way))
+            sure = sure and not may_be_chosen(self._view.module_file(package) or "")
+            first = self._certain_importer(name, dict(itertools.pairwise(way)), package) if sure else ""
+            if first:
+                yield name, first, package
 
     def _imports_for_certain(self, importer: str, module: str) -> bool:
         """Whether running a file imports a module for certain."""
@@ -215,11 +218,12 @@ class MissingModules:
     def _look_into(self, module: str) -> None:
         """Note the modules of the package that no file is and that a module names, and those that it imports."""
         path = self._view.module_file(module) or ""
-        code = self._text(module) if counts(path) and len(self._seen) <= self._most else None
+        code = self._text(module) if counts(path) and self._left > 0 else None
+        self._left -= code is not None
         package, at_import = module if path.endswith("/__init__.py") else module.rpartition(".")[0], set[object]()
         for statement in _imports(code or ""):
             indent, source, names, plain = statement
-            if indent and self._below and package != module:
+            if indent and self._later is not None and package != module:
                 continue  # few of these are certain, and those of a package itself, as kumoai.rfm.backend.local has one
             first = (source or plain).partition(".")[0]
             if first not in ("", self._top):
@@ -227,7 +231,7 @@ class MissingModules:
                     self.others.setdefault(first, path)
                 continue
             for named, sure in self._modules(package, source or plain, names):
-                if named in self._seen or named.partition(".")[0] != self._top or len(self._seen) > self._most:
+                if named in self._seen or named.partition(".")[0] != self._top:
                     continue
                 there = self._view.module_file(named) is not None
                 if indent and there and self._extensions:
@@ -238,7 +242,9 @@ class MissingModules:
                         continue
                 self._seen.add(named)
                 self._by[named] = module
-                if there:
+                if there and self._later is not None:
+                    self._later.append(named)
+                elif there:
                     self._look_into(named)
                 elif not sure and indent and self._goes_without(named, path, code or ""):
                     continue  # _distributor_init_local of SciPy

@@ -542,14 +542,17 @@ class PythonRun:
         self.store(place.names, name, value)
 
     def lose(self, node: ast.stmt) -> None:
-        """Take what a statement that is left out assigns, or puts items into, to be unknown."""
+        """Take what a statement that is left out assigns, or what it gives a key, to be unknown.
+
+        A list has what it had: CUDA's pathfinder puts one more folder into those that it looks at.
+        """
         names, module = self.environment.names, self.environment.globals
         for name in assigned(node):
             self.bind(name, UNKNOWN)
         for name in filled(node):
             if name == "globals" or names.get(name, module.get(name)) is module:
                 module.setdefault("<star>", []).append("")  # mssql_python makes its constants like this
-            elif isinstance(names.get(name), dict | list | set):
+            elif isinstance(names.get(name), dict):
                 self.bind(name, UNKNOWN)
 
     # ------------------------------------------------------------------------------------------ what is taken back

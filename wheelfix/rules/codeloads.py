@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.values import grouped, replace
 from wheelfix.knowledge.families import is_mangled
-from wheelfix.knowledge.providers import module_owners, owners_of, released_modules
+from wheelfix.knowledge.providers import is_newest, module_owners, owners_of, released_modules
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.packagecode import package_loads
 from wheelfix.loader.packageloading import module_name, stem
@@ -322,8 +322,9 @@ class _Claims:
         listed.difference_update(map(stem, filter(_is_module, own)))
         self._listed = listed.difference(part for path in own for part in folder(inside(path)).split("/"))
         released = [name for top in self._tops for name in released_modules(top) if not self._is_there(name)]
-        few = len(released) <= _OF_ANOTHER_RELEASE  # else this is another release, which has other modules
-        self._released = set(filter(self._is_imported_beside, released)) if few else set[str]()
+        few = 0 < len(released) <= _OF_ANOTHER_RELEASE  # else this is another release, which has other modules
+        same = few and is_newest(subject.distribution.name, subject.distribution.version)
+        self._released = set(filter(self._is_imported_beside, released)) if same else set[str]()
         self._compiled = [path for path in (*subject.images, *subject.malformed) if path.lower().endswith(".pyd")]
         self.tag = subject.distribution.tags[0] if not self._compiled and _is_for_one_python(subject) else ""
         """The first tag of a wheel for one kind of Python in which no extension module is left."""
