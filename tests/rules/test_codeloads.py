@@ -409,6 +409,29 @@ def test_a_module_that_the_newest_release_has(tmp_path, version, code, missing):
     assert [item.subject for item in report.findings if item.code == "WF332"] == ([missing] if missing else [])
 
 
+@pytest.mark.parametrize(
+    ("version", "files", "expected"),
+    [
+        ("99.0", {"cymem/cymem.pyx": ""}, [("WF332", Severity.ERROR, "cymem.cymem")]),
+        ("99.0", {"cymem/cymem.pyx": "", "cymem/cymem.py": ""}, []),
+        ("99.0", {}, []),
+        ("1.31", {"cymem/cymem.pyx": ""}, []),
+    ],
+    ids=["its source is there", "a file is it", "nothing of it is there", "an older release"],
+)
+def test_a_module_that_only_users_import(tmp_path, version, files, expected):
+    own = {"cymem/__init__.py": "", "cymem/_b.pyd": extension(name="_b")}
+    report = scan(build_wheel(tmp_path, "cymem", version, "cp311-cp311-win_amd64", files={**own, **files}), ALONE)
+    assert [one for one in found(report) if one[0] == "WF332"] == expected
+
+
+def test_dlls_do_not_stand_for_a_module_that_the_newest_release_has(tmp_path):
+    """taichi without its module has DLLs of SPIR-V, and what imports the module does so in a function."""
+    files = {"taichi/__init__.py": "", "taichi/_lib/c.dll": forge_dll("c.dll")}
+    report = scan(build_wheel(tmp_path, "taichi", "99.0", "cp311-cp311-win_amd64", files=files), ALONE)
+    assert "WF210" in [item.code for item in report.findings]
+
+
 LATER = "import ctypes\ndef start():\n    return ctypes.CDLL('libdemo.dll')\n"
 
 

@@ -178,16 +178,20 @@ def own_module_missing(subject: Subject) -> Findings:
         why = "one of two ways of the code does, and which is taken is not known" if module in perhaps else why
         severity = Severity.ERROR if needed and module not in perhaps else Severity.UNSURE
         yield replace(_not_there(subject, module, file, f"{although}: {why}"), severity=severity)
+    for module, file in claims.for_users():
+        if module not in found:
+            what = f", although its newest release on PyPI has it: importing {module} fails"
+            yield _not_there(subject, module, file, what, says="is about")
     unsure = [] if found or not claims.tag else followed
     for absent in unsure:
         what = f", although the wheel is for {claims.tag}: whether the import fails is not known"
         yield replace(_not_there(subject, absent.module, absent.file, what), severity=Severity.UNSURE)
-    if not found and not unsure and claims.tag and _has_code_alone(subject):
+    if not found and not unsure and claims.tag and (claims.gone or _has_code_alone(subject)):
         yield finding(
             "WF210",
             subject.name,
-            f"nothing in {subject.name} was compiled, although it is for {claims.tag}: "
-            "an extension module was left out, or the tags are wrong",
+            f"no extension module is in {subject.name}, although it is for {claims.tag}: "
+            "one was left out, or the tags are wrong",
             hint=reinstall(subject, _BUILD_AGAIN),
             evidence={"tags": subject.distribution.tags},
         )
@@ -223,12 +227,12 @@ def _has_code_alone(subject: Subject) -> bool:
     return not subject.resolution.code_faults and not _left_out(subject)
 
 
-def _not_there(subject: Subject, module: str, file: str, what: str) -> Finding:
+def _not_there(subject: Subject, module: str, file: str, what: str, *, says: str = "imports") -> Finding:
     package = module.rpartition(".")[0] or subject.name
     return finding(
         "WF332",
         module,
-        f"{inside(file)} imports {module}, and no file of {package} is that module{what}",
+        f"{inside(file)} {says} {module}, and no file of {package} is that module{what}",
         hint=reinstall(subject, "build the wheel again, and see that the build puts this module into it"),
         evidence={"module": module, "importer": subject.origin(file)},
     )
@@ -322,12 +326,24 @@ class _Claims:
         listed.difference_update(map(stem, filter(_is_module, own)))
         self._listed = listed.difference(part for path in own for part in folder(inside(path)).split("/"))
         released = [name for top in self._tops for name in released_modules(top) if not self._is_there(name)]
-        few = 0 < len(released) <= _OF_ANOTHER_RELEASE  # else this is another release, which has other modules
-        same = few and is_newest(subject.distribution.name, subject.distribution.version)
-        self._released = set(filter(self._is_imported_beside, released)) if same else set[str]()
+        same = bool(released) and is_newest(subject.distribution.name, subject.distribution.version)
+        self.gone = released if same else []
+        """The compiled modules of the newest release that no file is, in a wheel of that release or of a later one."""
+        few = len(self.gone) <= _OF_ANOTHER_RELEASE  # else this is another release, which has other modules
+        self._released = set(filter(self._is_imported_beside, self.gone)) if few else set[str]()
         self._compiled = [path for path in (*subject.images, *subject.malformed) if path.lower().endswith(".pyd")]
         self.tag = subject.distribution.tags[0] if not self._compiled and _is_for_one_python(subject) else ""
         """The first tag of a wheel for one kind of Python in which no extension module is left."""
+
+    def for_users(self) -> Iterator[tuple[str, str]]:
+        """Those that only users import, with the stub or the source that the wheel has of each: cymem, meshlib."""
+        for module in self.gone:
+            package, _, name = module.rpartition(".")
+            start = f"{SITE_PACKAGES}/{module.replace('.', '/')}"
+            file = next((start + suffix for suffix in (".pyi", ".pyx") if start + suffix in self._view), "")
+            public = not any(part.startswith("_") for part in module.split("."))
+            if file and public and self._is_package(package) and not self._may_be_made(package, name, sure=True):
+                yield module, file
 
     @functools.cached_property
     def _tops(self) -> frozenset[str]:
