@@ -17,6 +17,7 @@ from tests.support.environments import install, lay
 from tests.support.wheels import ALONE, build_wheel, extension
 from tools.forge import forge_dll
 from wheelfix.base.options import RootOptions, ScanOptions
+from wheelfix.cli.main import main
 from wheelfix.exam.scan import scan_all
 from wheelfix.model import Finding, ScanReport, Severity, Verdict
 
@@ -378,3 +379,17 @@ def test_a_file_that_was_deleted_or_damaged_comes_back_with_its_distribution(tmp
         found.hint
         == "'python -m pip install --force-reinstall --no-deps \"pkg==1.0\"' with the environment's own Python"
     )
+
+
+def test_the_command_of_a_repair_names_the_distribution(tmp_path):
+    files = {"pkg/__init__.py": "from . import _x\n", "pkg/_x.pyd": pyd("python311.dll", "flux.dll")}
+    env = environment(tmp_path, build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files))
+    (found,) = (item for item in scanned(env)["pkg"].findings if item.code == "WF301")
+    assert "'wheelfix repair --root FOLDER --env PREFIX --package pkg'" in found.hint
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "flux.dll").write_bytes(forge_dll("flux.dll", exports=["f"]))
+    given = {"FOLDER": str(root), "PREFIX": str(env)}
+    words = [given.get(word, word) for word in found.hint.split("'")[1].split()[1:]]
+    assert main([*words, "--no-discover"]) == 0
+    assert found_in(env) == []

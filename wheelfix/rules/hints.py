@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def repair_command(subject: Subject, options: str = "") -> str:
     """Return the command that repairs the wheel, or the installed package, in quotes; ``options`` are added to it."""
-    target = "--env PREFIX --package NAME" if subject.installed else ""
+    target = f"--env PREFIX --package {quoted(subject.name)}" if subject.installed else ""
     return f"'{' '.join(filter(None, ('wheelfix repair', options, target)))}'"
 
 
