@@ -515,3 +515,32 @@ def test_a_package_that_cannot_be_built_is_not_its_own_remedy():
     (own,) = diagnose(f"{text}ERROR: Failed building wheel for cmake").remedies
     assert other.command == "python -m pip install cmake"
     assert own.command.startswith("python -m pip download --no-deps --only-binary=:all:")
+
+
+ZLUDA = (
+    r'OSError: [WinError 126] x Error loading "C:\{}\venv\Lib\site-packages\torch\lib\caffe2_nvrtc.dll" '
+    "or one of its dependencies."
+)
+
+
+def test_torch_is_neither_repaired_nor_installed_again_over_zluda():
+    """Story: NVIDIA's files would have come back over those of ZLUDA."""
+    found = diagnose(ZLUDA.format("app"))
+    assert any("repair" in step.command for step in found.remedies)
+    found = diagnose(ZLUDA.format("ComfyUI-Zluda"))
+    assert "HIP SDK" in found.remedies[0].title
+    assert not any("repair" in step.command or " install " in step.command for step in found.remedies)
+
+
+def test_what_does_not_go_together_is_said_first():
+    text = (
+        "CUDA version: {}\nLoadLibrary failed: cublas64_11.dll is missing\nRuntimeError: Could not find cublas64_11.dll"
+    )
+    assert diagnose(text.format("12.6")).remedies[0].title.startswith("Take a build for CUDA 12")
+    assert not diagnose(text.format("11.8")).remedies[0].title.startswith("Take a build")
+
+
+@pytest.mark.parametrize(("release", "command"), [("1.26.4", "--upgrade"), ("2.1.0", "numpy<2")])
+def test_numpy_1_is_not_advised_where_it_is_installed(release, command):
+    text = f"numpy: {release}\nImportError: numpy.core.multiarray failed to import"
+    assert command in diagnose(text).remedies[0].command

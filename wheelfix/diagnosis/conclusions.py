@@ -249,7 +249,7 @@ def conclude(gathered: GatheredEvidence, trusted_roots: Path | None) -> Diagnosi
         # The files were looked at: advice to look at a wheel somewhere, or to repair it, leads nowhere new.
         steps = [step for step in steps if not _NEEDS_A_WHEEL.match(step.command)]
     log = gathered.log or Log()
-    steps, done = _sensible(steps, log)
+    steps, done = _sensible([*_of_pairs(log, causes), *steps], log)
     quotes = _quotes(log, ended, causes)
     error = f"line {quotes[0].line}: {quotes[0].text}" if quotes else "no line in it looks like an error"
     said = " ".join(one.text for one in quotes)
@@ -279,6 +279,24 @@ def conclude(gathered: GatheredEvidence, trusted_roots: Path | None) -> Diagnosi
     )
 
 
+_CUDA = regex(r"(?i)\bCUDA(?: Toolkit| version)*[\\/ :=_v]{1,4}(\d{2})\.\d")
+
+
+def _of_pairs(log: Log, causes: Sequence[Explained]) -> Iterator[Remedy]:
+    """Yield steps for two things of a text that do not go together, whatever the cause is called."""
+    text = "\n".join(log.tail)
+    if "32-bit" in log.facts and "torch" in text.lower():
+        why = "PyTorch has no builds for 32 bits, and code for 64 bits cannot be linked with a 32-bit Python's library"
+        yield Remedy("Use a 64-bit Python: the text shows a 32-bit one", "py --list-paths", why)
+    there = _CUDA.findall(text)
+    for name in (name for one in causes for name in one.cause.likely_missing):
+        family = family_of(name)
+        major = family.version(name)[:2]
+        if there and family.id in ("cudart", "cublas") and major and major not in there:
+            title = f"Take a build for CUDA {max(there)}, which the text names, or install CUDA {major} beside it"
+            yield Remedy(title, "", f"{name} is of CUDA {major}, and no other has it; do not rename a newer one")
+
+
 _FOR_NVIDIA = regex(r"/whl/cu\d|\bcuda|cudnn|nvidia|-cu1\d\b")
 _OTHER_CARDS = ("amd", "intel", "directml")
 _DONE = regex(r"^(?:\S+ -m )?(?=(?:pip|conda|winget|uv) )|[\"']")
@@ -294,7 +312,8 @@ def _sensible(steps: Sequence[Remedy], log: Log) -> tuple[list[Remedy], list[str
     kept, notes = list[Remedy](), list[str]()
     for step in steps:
         wanted = _DONE.sub("", step.command).lower()
-        if vendors & {*_OTHER_CARDS} and _FOR_NVIDIA.search(step.command):
+        for_nvidia = vendors & {*_OTHER_CARDS} and _FOR_NVIDIA.search(step.command)
+        if for_nvidia or (step.against and re.search(step.against, text)):
             continue
         again = " install " in wanted and re.search(rf"{re.escape(wanted)}(?![\w.<>=-])", text)
         if again or (step.tried and re.search(step.tried, text)):

@@ -44,9 +44,11 @@ _SUBJECTS: dict[str, Callable[[Symptom], Iterable[str]]] = {
     "name": lambda symptom: (*_asked_for(symptom), *map(str.lower, symptom.dlls)),
     "module": lambda symptom: (own_module(symptom),),
     "package": lambda symptom: (symptom.package,),
+    "facts": lambda symptom: ("".join(f"{name}={value};" for name, value in sorted(symptom.details.items())),),
     "program": lambda symptom: [symptom.details.get(name, "").lower() for name in ("program", "program_of_its_own")],
 }
-"""What each pattern of a rule is about; ``name`` is the file or one of the DLLs that the text names."""
+"""What each pattern of a rule is about; ``name`` is the file or one of the DLLs that the text names, and
+``facts`` what it says about the machine, in alphabetical order: ``bundle=Nuitka;vendor=amd;``."""
 
 
 def _asked_for(symptom: Symptom) -> tuple[str, ...]:
@@ -60,15 +62,12 @@ _CONDITIONS: dict[str, Callable[[Symptom], bool]] = {
     "bundle": lambda symptom: bool(symptom.details.get("bundle")),
     "installed": lambda symptom: not symptom.details.get("bundle"),
     "not_conda": lambda symptom: symptom.details.get("environment") != "conda",
-    "new_runtime": lambda symptom: "new_runtime" in symptom.details,
     "running": lambda symptom: "fatal exception" in symptom.excerpt.lower(),
-    "user_site": lambda symptom: bool(symptom.details.get("user_site")),
     "system": lambda symptom: _is_of_windows(symptom),
 }
 """Whether the file was asked for by its name alone, whether the text is from a program that PyInstaller, Nuitka or the
-like made, or not, whether it is not known to be from an environment of conda, whether it shows a new runtime, whether
-Python was running, whether the package lies in the user's folder and others elsewhere, and whether the DLL is a part of
-Windows."""
+like made, or not, whether it is not known to be from an environment of conda, whether Python was running, and whether
+the DLL is a part of Windows."""
 
 
 @frozen
@@ -418,6 +417,8 @@ def _numpy_is_older(details: Mapping[str, str]) -> bool:
 
     The text has the sizes of a type, the versions of the interface in hexadecimal, or the releases themselves.
     """
+    if details.get("numpy_release") == "1" and not {"running", "object"} & {*details}:
+        return True
     if details.get("type") == "numpy.dtype":
         return details.get("header", "") < details.get("object", "")  # in NumPy 2 it is smaller
     for with_it, installed in (("header", "object"), ("built", "running")):

@@ -377,7 +377,7 @@ def words_for(symptom: Symptom, missing: tuple[str, ...], *, candidates: bool = 
         **_source_words(
             () if candidates else missing,
             library_of(names[0] if names else "") or behind,
-            symptom.details.get("bitness", ""),
+            symptom,
         ),
         **_package_words(symptom),
         **_version_words(symptom),
@@ -457,11 +457,18 @@ def _crashed_in(symptom: Symptom) -> str:
     return f", in {symptom.file or symptom.package}" if symptom.file or symptom.package else ""
 
 
-def _source_words(missing: tuple[str, ...], library: NamedLibrary | None, bitness: str) -> dict[str, str]:
+_ADD_FOLDER = " where this Python looks: os.add_dll_directory, called before the import"
+"""From Python 3.8 on, PATH is not searched for what a module imports."""
+
+
+def _source_words(missing: tuple[str, ...], library: NamedLibrary | None, symptom: Symptom) -> dict[str, str]:
     """Where the missing DLLs can be had."""
     words = dict(zip(("vendor_command", "conda_command", "vendor_why"), _vendor(missing), strict=True))
     found = {f"library_{name}": getattr(library, name, "") for name in ("fix", "command", "why")}
-    if bitness == "32-bit" and found["library_command"].startswith("winget install "):
+    details = symptom.details
+    if symptom.kind == "dll-load-failed" and details.get("python", "").zfill(2) > "07":
+        found["library_fix"] = found["library_fix"].replace(" on PATH", _ADD_FOLDER)
+    if details.get("bitness") == "32-bit" and found["library_command"].startswith("winget install "):
         found["library_command"] += " --architecture x86"
     return words | found
 
@@ -545,9 +552,12 @@ def _version_words(symptom: Symptom) -> dict[str, str]:
     serves = whole_number(running) if len(running) == len("12040") else None
     return {
         "version_pair": f": built for {built}, found {running}" if both else "",
-        "numpy_newer": quoted("numpy<2") if _OF_NUMPY_1.match(built) else "numpy",
+        "numpy_newer": quoted("numpy<2") if _OF_NUMPY_1.match(built or details.get("numpy_release", "")) else "numpy",
         "numpy_versions": _numpy_pair(details),
         "torch_cuda": again("torch", "", TorchBuild.parse(built)) if running.endswith("+cpu") else "",
+        "python": details.get("python", ""),
+        "for_python": details.get("for_python", ""),
+        "cured": f"{one} brings a copy, so an import of it before helps. " if (one := details.get("cured_by")) else "",
         "driver_serves": f": it serves CUDA {serves // 1000}.{serves % 1000 // 10} at most" if serves else "",
         "module_version": f" {details['module_version']}" if details.get("module_version") else "",
     }
@@ -581,7 +591,7 @@ def _card_words(symptom: Symptom) -> dict[str, str]:
     }
 
 
-_OF_NUMPY_1 = regex(r"0x(?:[0-9a-f]|1[01])$|1\.", re.IGNORECASE)
+_OF_NUMPY_1 = regex(r"0x(?:[0-9a-f]|1[01])$|1(?:\.|$)", re.IGNORECASE)
 """Versions of NumPy's interface, and releases, before NumPy 2: what was built for them does not run with it."""
 
 

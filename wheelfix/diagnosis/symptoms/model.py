@@ -171,6 +171,8 @@ class Remedy:
     """Its name in ``causes.toml``."""
     tried: str = ""
     """What a text has in it, in lower case, that shows it to have been tried: a pattern."""
+    against: str = ""
+    """The same for what shows that it cannot help, such as a release that is too old for it."""
 
 
 @frozen
