@@ -148,7 +148,7 @@ _PATCH = regex(
     r"if os\.path\.isdir\(libs_dir := os\.path\.abspath\(os\.path\.join\(os\.path\.dirname\(__file__\), os\.pardir, "
     r"'([^'\\/]{1,200})'\)\)\):\s+os\.add_dll_directory\(libs_dir\)\s+\1\(\)\s+del \1\s+# end delvewheel patch"
 )
-"""What delvewheel 1.4 and later put into the ``__init__.py`` of a package."""
+"""What delvewheel puts into the ``__init__.py`` of a package, from 1.10 on in most wheels; other forms are read."""
 _IMPORT = regex(r"^[ \t]*(?:import|from(?! __future__))\b", re.MULTILINE)
 
 
