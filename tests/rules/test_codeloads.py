@@ -416,8 +416,13 @@ def test_a_module_that_the_newest_release_has(tmp_path, version, code, missing):
         ("99.0", {"cymem/cymem.pyx": "", "cymem/cymem.py": ""}, []),
         ("99.0", {}, []),
         ("1.31", {"cymem/cymem.pyx": ""}, []),
+        ("99.0", {"cymem/cymem.pyx": "", "cymem/a.py": "if C:\n    from .cymem import f\n"}, []),
+        ("99.0", {"cymem/cymem.pyx": "", "cymem/a.py": "load('cymem.cymem')\n"}, []),
     ],
-    ids=["its source is there", "a file is it", "nothing of it is there", "an older release"],
+    ids=[
+        *("its source is there", "a file is it", "nothing of it is there", "an older release"),
+        *("tornado: the package imports it itself", "mercurial: a name in a text"),
+    ],
 )
 def test_a_module_that_only_users_import(tmp_path, version, files, expected):
     own = {"cymem/__init__.py": "", "cymem/_b.pyd": extension(name="_b")}

@@ -10,7 +10,7 @@ from wheelfix.base.values import grouped, replace
 from wheelfix.knowledge.families import is_mangled
 from wheelfix.knowledge.providers import is_newest, module_owners, owners_of, released_modules
 from wheelfix.knowledge.system import classify
-from wheelfix.loader.packagecode import package_loads
+from wheelfix.loader.packagecode import imported_modules, package_loads
 from wheelfix.loader.packageloading import module_name, stem
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import CodeFault, Finding, Severity, canonical, dll_key
@@ -336,13 +336,22 @@ class _Claims:
         """The first tag of a wheel for one kind of Python in which no extension module is left."""
 
     def for_users(self) -> Iterator[tuple[str, str]]:
-        """Those that only users import, with the stub or the source that the wheel has of each: cymem, meshlib."""
-        for module in self.gone:
+        """Those that only users import, with the stub or the source that the wheel has of each, as cymem has.
+
+        The package itself goes without one that it imports where it may fail: tornado has ``speedups``, and mercurial
+        chooses its modules by their names.
+        """
+        own = [name for name in self.gone if not any(part.startswith("_") for part in name.split("."))]
+        imported = imported_modules(self._view, own)
+        for module in (name for name in own if name not in imported):
             package, _, name = module.rpartition(".")
             start = f"{SITE_PACKAGES}/{module.replace('.', '/')}"
             file = next((start + suffix for suffix in (".pyi", ".pyx") if start + suffix in self._view), "")
-            public = not any(part.startswith("_") for part in module.split("."))
-            if file and public and self._is_package(package) and not self._may_be_made(package, name, sure=True):
+            if not file or not self._is_package(package) or self._may_be_made(package, name, sure=True):
+                continue
+            words = {name, module, package.rpartition(".")[2]} - self._tops
+            sources = (source for _, source in python_code(self._view, tuple(map(str.encode, words))))
+            if not any(f"{quote}{word}{quote}" in source for source in sources for word in words for quote in "'\""):
                 yield module, file
 
     @functools.cached_property
