@@ -253,13 +253,6 @@ def conclude(gathered: GatheredEvidence, trusted_roots: Path | None) -> Diagnosi
     quotes = _quotes(log, ended, causes)
     error = f"line {quotes[0].line}: {quotes[0].text}" if quotes else "no line in it looks like an error"
     said = " ".join(one.text for one in quotes)
-    code = next((one.symptom.code for one in causes[:1] if one.symptom), None) or 0
-    digits = hex(code)[2:]
-    number: tuple[str, ...] = (
-        () if not 0 < code <= _LAST_CODE or re.search(rf"\b(?:{code}|0x0*{digits})\b", said) else (f"error {code}",)
-    )
-    symbol = next((one.symptom.details.get("symbol", "") for one in causes[:1] if one.symptom), "")
-    number += (f"function {symbol}",) if symbol and symbol not in said else ()
     failing = any(case.exam.report.first_failure is not None for case in cases)
     severities = {finding.severity for case in cases for finding in case.findings}
     return Diagnosis(
@@ -267,7 +260,7 @@ def conclude(gathered: GatheredEvidence, trusted_roots: Path | None) -> Diagnosi
             replace(one, told=error) if one.kind == "text" and not one.told else one for one in gathered.evidence
         ),
         quotes=quotes,
-        facts=(*number, *(fact for fact in log.facts if fact not in said)),
+        facts=(*_unquoted(causes, said), *(fact for fact in log.facts if fact not in said)),
         symptoms=gathered.symptoms,
         explained=causes,
         others=tuple(_others(gathered, causes)),
@@ -277,6 +270,18 @@ def conclude(gathered: GatheredEvidence, trusted_roots: Path | None) -> Diagnosi
         notes=tuple(dict.fromkeys([*gathered.notes, *done, *_remarks(gathered, causes)])),
         sound=bool(cases) and not failing and not severities & {Severity.ERROR, Severity.UNSURE},
     )
+
+
+def _unquoted(causes: Sequence[Explained], said: str) -> Iterator[str]:
+    """Yield the number and the function of the first cause's error, where no quoted line has them."""
+    symptom = causes[0].symptom if causes else None
+    if symptom is None:
+        return
+    code, symbol = symptom.code or 0, symptom.details.get("symbol", "")
+    if 0 < code <= _LAST_CODE and not re.search(rf"\b(?:{code}|0x0*{code:x})\b", said):
+        yield f"error {code}"
+    if symbol and symbol not in said:
+        yield f"function {symbol}"
 
 
 _CUDA = regex(r"(?i)\bCUDA(?: Toolkit| version)*[\\/ :=_v]{1,4}(\d{2})\.\d")

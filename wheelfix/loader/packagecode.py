@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from wheelfix.pycode.windows import ViewFiles
 
 _PATH = b"PATH"
-TOP_INIT = SITE_PACKAGES.count("/") + 2
+_TOP_INIT = SITE_PACKAGES.count("/") + 2
 """Slashes in the path of the ``__init__.py`` of a top-level package."""
 
 
@@ -160,7 +160,7 @@ def _only_patched(view: FileView, named: dict[str, str], modules: Iterable[str])
     found = {}
     for path, source in named.items():
         patch = _PATCH.search(source)
-        if patch is None or path.count("/") != TOP_INIT or not path.endswith("/__init__.py"):
+        if patch is None or path.count("/") != _TOP_INIT or not path.endswith("/__init__.py"):
             return None
         before, behind = source[: patch.start()], source[patch.end() :]
         folder = f"{SITE_PACKAGES}/{patch[2]}"
