@@ -144,6 +144,13 @@ def _walk(node: ast.AST, around: ast.FunctionDef | None) -> Iterator[tuple[ast.F
         yield from _walk(child, child if isinstance(child, ast.FunctionDef) else around)
 
 
+class _Word(str):
+    """A word that stands for any value, also for a number that is written in a form of its own."""
+
+    def __format__(self, form: str) -> str:
+        return str(self)
+
+
 class _Words(dict[str, object]):
     """Names that only a call gives a value to: a word stands for each."""
 
@@ -154,7 +161,7 @@ class _Words(dict[str, object]):
     def __missing__(self, name: str) -> object:
         if name in self._known or hasattr(builtins, name):
             raise KeyError(name)
-        return "word"
+        return _Word("word")
 
 
 def _constant(node: ast.expr, module: object) -> str | bytes | None:
