@@ -300,3 +300,14 @@ def test_a_file_that_changes_is_noticed(tmp_path):
             file.write(b"more")
         with pytest.raises(EnvironmentFailure, match="changed while it was read"):
             archive.check_unchanged()
+
+
+@pytest.mark.parametrize(
+    ("method", "hint"),
+    [(12, "pack the wheel again with members that are deflated or stored"), (8, "the wheel is damaged")],
+)
+def test_the_hint_says_whether_packing_again_helps(tmp_path, method, hint):
+    path = _archive(tmp_path / "x.whl", [Entry("a.txt", b"text", method=method, packed=b"not packed by this method")])
+    with Archive.open(path, Limits()) as archive, pytest.raises(InputError, match=r"cannot read 'a\.txt'") as caught:
+        archive.read(archive.members[0])
+    assert caught.value.hint == hint

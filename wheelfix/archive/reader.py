@@ -434,7 +434,9 @@ class Archive:
 
     def unreadable(self, member: Member, because: str) -> InputError:
         """Return the error for a member whose bytes cannot be had."""
-        return InputError(f"{self.shown}: cannot read {member.name!r}", because=because, hint="the wheel is damaged")
+        packed = member.method in METHODS
+        hint = "the wheel is damaged" if packed else "pack the wheel again with members that are deflated or stored"
+        return InputError(f"{self.shown}: cannot read {member.name!r}", because=because, hint=hint)
 
 
 def _open_file(path: Path) -> FileSource:
