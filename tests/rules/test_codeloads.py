@@ -376,16 +376,27 @@ def test_what_compiled_code_may_make_is_not_left_out(tmp_path, monkeypatch, file
 
 
 @pytest.mark.parametrize(
-    ("requirement", "more", "broken"),
-    [("pkg-core==1.0", {}, False), ("numpy>=1.26", {}, True), ("pkg-core==1.0", {"pkg/__init__.pyi": ""}, True)],
+    ("requirement", "more", "codes"),
+    [
+        # itk has no file but its metadata, and requires itk-core==5.4.7 and five more; tensorflow 2.18 requires
+        # tensorflow-intel of its version on Windows.
+        ("pkg-core==1.0", {}, []),
+        ("pkg-core (==1.0) ; platform_system == 'Windows'", {}, []),
+        ("pkg-core==1.0 ; platform_system == 'Linux'", {}, ["WF209"]),
+        ("pkg-core==1.0 ; extra == 'cuda'", {}, ["WF209"]),
+        ("numpy>=1.26", {}, ["WF209"]),
+        ("pkg-core==1.0", {"pkg/__init__.pyi": ""}, ["WF209"]),
+        # PySide6 6.6.1 has Python code and requires PySide6-Essentials of its version, which has QtCore.
+        ("pkg-core==1.0", {"pkg/__init__.py": "", "pkg/events.py": "from pkg.core import a\n"}, []),
+        ("numpy>=1.26", {"pkg/__init__.py": "", "pkg/events.py": "from pkg.core import a\n"}, ["WF332"]),
+    ],
 )
-def test_a_wheel_that_is_made_of_others(tmp_path, requirement, more, broken):
-    """The wheel of itk is for one Python, has no file but its metadata, and requires itk-core==5.4.7 and five more."""
+def test_a_wheel_that_is_made_of_others(tmp_path, requirement, more, codes):
     files = {
         "pkg-1.0.dist-info/METADATA": f"Metadata-Version: 2.1\nName: pkg\nVersion: 1.0\nRequires-Dist: {requirement}\n"
     }
     report = scan(build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files=files | more), ALONE)
-    assert ("WF209" in [item.code for item in report.findings]) is broken
+    assert [item.code for item in report.findings if item.code in ("WF209", "WF210", "WF332")] == codes
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from wheelfix.knowledge.providers import is_newest, module_owners, owners_of, re
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.packagecode import imported_modules, package_loads
 from wheelfix.loader.packageloading import module_name, stem
+from wheelfix.loader.requirements import Requirements
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import CodeFault, Finding, Severity, canonical, dll_key
 from wheelfix.pe.modulenames import may_make
@@ -245,7 +246,10 @@ def nothing_to_import(subject: Subject) -> Findings:
     modules = [inside(path) for path in _own_paths(subject) if _is_module(path)]
     if not _is_for_one_python(subject) or (modules and (not listed or _may_be_meant(modules, listed))):
         return
-    if not modules and _is_made_of_others(subject):
+    only_metadata = all(
+        inside(path).startswith(f"{base(subject.distribution.dist_info)}/") for path in _own_paths(subject)
+    )
+    if only_metadata and _has_parts(subject):
         return
     tops = {inside(file.path).partition("/")[0] for file in subject.view.own_files}
     # ray-cpp has programs and DLLs for others; names that delvewheel makes are for modules of the wheel.
@@ -263,12 +267,11 @@ def nothing_to_import(subject: Subject) -> Findings:
     )
 
 
-def _is_made_of_others(subject: Subject) -> bool:
-    """Whether a wheel has nothing but metadata and requires others in its own version, as itk requires itk-core."""
-    if any(not inside(path).startswith(f"{base(subject.distribution.dist_info)}/") for path in _own_paths(subject)):
-        return False
-    version = re.escape(subject.distribution.version)
-    return any(re.fullmatch(rf"[\w.-]+ ?\(?== ?{version}\)?", one) for one in subject.distribution.requires)
+def _has_parts(subject: Subject) -> bool:
+    """Whether a wheel requires others in its own version, as itk does, and tensorflow and PySide6 on Windows."""
+    distribution = subject.distribution
+    required = Requirements(distribution.requires, subject.profile).direct()
+    return any(one.specifier == f"=={distribution.version}" and not one.extra for one in required)
 
 
 def _may_be_meant(modules: list[str], listed: list[str]) -> bool:
@@ -332,8 +335,9 @@ class _Claims:
         few = len(self.gone) <= _OF_ANOTHER_RELEASE  # else this is another release, which has other modules
         self._released = set(filter(self._is_imported_beside, self.gone)) if few else set[str]()
         self._compiled = [path for path in (*subject.images, *subject.malformed) if path.lower().endswith(".pyd")]
-        self.tag = subject.distribution.tags[0] if not self._compiled and _is_for_one_python(subject) else ""
-        """The first tag of a wheel for one kind of Python in which no extension module is left."""
+        alone = not self._compiled and _is_for_one_python(subject) and not _has_parts(subject)
+        self.tag = subject.distribution.tags[0] if alone else ""
+        """The first tag of a wheel for one kind of Python without extension modules, unless its parts have them."""
 
     def for_users(self) -> Iterator[tuple[str, str]]:
         """Those that only users import, with the stub or the source that the wheel has of each, as cymem has.
