@@ -132,16 +132,17 @@ class _Reader:
     def _read(self) -> None:
         while chunk := os.read(self.stream.fileno(), 1 << 16):
             self.data += chunk
-        self.stream.close()
 
     def text(self) -> str:
         """Return what has been written, once the program is known to be over."""
         quiet, before = 0, -1
         while self.thread.is_alive() and quiet < self.QUIET:
             self.thread.join(self.PAUSE)
-            waiting = not self.stream.closed and bool(select.select([self.stream], [], [], 0)[0])
+            waiting = bool(select.select([self.stream], [], [], 0)[0])
             quiet = 0 if waiting or len(self.data) != before else quiet + 1
             before = len(self.data)
+        if not self.thread.is_alive():  # here, and not in the thread, which could close what is asked for above
+            self.stream.close()
         return bytes(self.data).decode("utf-8", "replace").replace("\r\n", "\n")
 
 
