@@ -322,6 +322,13 @@ def test_a_wheel_whose_only_module_is_gone(tmp_path, tag, files, broken):
             },
             "pkg.sub._c",
         ),
+        (
+            {
+                "pkg/sub/__init__.py": "from .six.moves.urllib import parse\n",
+                "pkg/sub/six.py": "import sys\nsys.meta_path.append(Moves)\n",
+            },
+            "",
+        ),
     ],
     ids=[
         *("photutils.geometry", "pyresample.ewa", "caught", "mercurial: a choice of several", "private"),
@@ -331,7 +338,7 @@ def test_a_wheel_whose_only_module_is_gone(tmp_path, tag, files, broken):
             "what it calls itself",
             "backports.zstd: compiled, and Python beside it",
         ),
-        *("one of two ways", "biotite: beside a package of many files"),
+        *("one of two ways", "biotite: beside a package of many files", "snowflake: six"),
     ],
 )
 def test_a_package_that_only_users_import(tmp_path, files, missing):
@@ -513,6 +520,11 @@ OTHERS = "globals().update(zip('ab', 'cd'))\n"
 RUST = forge_dll("_fast.pyd", exports=["PyInit__fast"]) + b"\0pyo3\0src\\io\\mod.rs\0"
 BUILT_ELSEWHERE = {"pkg/__init__.py": "", "pkg/_a/__init__.py": "", "pkg/_a/patch.py": "from pkg._a import _c\n"}
 BUILT_ELSEWHERE.update({"pkg/_a/_c.pyi": "", "pkg/b.py": "def f():\n    import pkg._a.patch\n"})
+LAZY = {
+    "pkg/__init__.py": "from .data import folder\n",
+    "pkg/data/__init__.py": "import lazy_loader\n__getattr__, *_ = lazy_loader.attach_stub(__name__, __file__)\n",
+    "pkg-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: pkg\nVersion: 1.0\nRequires-Dist: lazy-loader\n",
+}
 WHO_ASKS = "if 'sphinx' in sys.modules:\n    pass\nelse:\n    ctypes.CDLL(os.path.join(here, 'core.dll'))\n"
 
 
@@ -556,6 +568,12 @@ WHO_ASKS = "if 'sphinx' in sys.modules:\n    pass\nelse:\n    ctypes.CDLL(os.pat
             },
             [],
             id="watchdog: for another system",
+        ),
+        pytest.param(LAZY, [], id="scikit-image 0.24: names from lazy_loader"),
+        pytest.param(
+            {**LAZY, "pkg/data/__init__.py": "def __getattr__(name):\n    raise AttributeError(name)\n"},
+            [("WF332", Severity.ERROR, "pkg.data.folder")],
+            id="its own __getattr__ knows no such name",
         ),
     ],
 )

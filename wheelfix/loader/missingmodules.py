@@ -201,8 +201,8 @@ class MissingModules:
         way = [module]
         while way[-1] in certain:
             way.append(certain[way[-1]])
-        package = module.rpartition(".")[0]
-        runs = (*way[1:], package, *_prefixes(root))
+        # That of six, as a package has it in itself, makes six.moves.urllib.
+        runs = (*way[1:], *_prefixes(module.rpartition(".")[0]), *_prefixes(root))
         if way[-1] != root or any(_MAKES_MODULES.search(self._text(name) or "") for name in runs):
             return ""
         return "" if self._may_be_made(module) else self._view.module_file(way[1]) or ""

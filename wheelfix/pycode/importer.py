@@ -133,6 +133,8 @@ class Importer:
             return self.import_module(f"{origin}.{name}")
         if "<star>" in module.names:
             return self._from_star(module, name)
+        if not isinstance(module.names.get("__getattr__"), CodeFunction | None):
+            return UNKNOWN  # lazy_loader made it for skimage.data
         self._need_usual_path(module, f"{origin}.{name}")
         thrown = error("ImportError", f"cannot import name '{name}' from '{origin}'")
         thrown.error.failure = LoadFault("name", f"{origin}.{name}", None)
