@@ -390,6 +390,8 @@ def test_what_compiled_code_may_make_is_not_left_out(tmp_path, monkeypatch, file
         ("pkg-core==1.0", {}, []),
         ("pkg-core (==1.0) ; platform_system == 'Windows'", {}, []),
         ("pkg-core==1.0 ; platform_system == 'Linux'", {}, ["WF209"]),
+        ("pkg-core==v1.0.0", {}, []),
+        ("pkg-core==1.*", {}, ["WF209"]),
         ("pkg-core==1.0 ; extra == 'cuda'", {}, ["WF209"]),
         ("numpy>=1.26", {}, ["WF209"]),
         ("pkg-core==1.0", {"pkg/__init__.pyi": ""}, ["WF209"]),

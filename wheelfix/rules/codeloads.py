@@ -12,7 +12,7 @@ from wheelfix.knowledge.providers import is_newest, module_owners, owners_of, re
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.packagecode import imported_modules, package_loads
 from wheelfix.loader.packageloading import module_name, stem
-from wheelfix.loader.requirements import Requirements
+from wheelfix.loader.requirements import Requirements, fits
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import CodeFault, Finding, Severity, canonical, dll_key
 from wheelfix.pe.modulenames import may_make
@@ -271,7 +271,8 @@ def _has_parts(subject: Subject) -> bool:
     """Whether a wheel requires others in its own version, as itk does, and tensorflow and PySide6 on Windows."""
     distribution = subject.distribution
     required = Requirements(distribution.requires, subject.profile).direct()
-    return any(one.specifier == f"=={distribution.version}" and not one.extra for one in required)
+    exact = (one.specifier for one in required if not one.extra and re.fullmatch("==[^,*]+", one.specifier))
+    return any(fits(distribution.version, one) for one in exact)
 
 
 def _may_be_meant(modules: list[str], listed: list[str]) -> bool:
