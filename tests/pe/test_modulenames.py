@@ -109,8 +109,9 @@ class TestCython:
             ([b"thermo", b"__pyx_capi__"], False),
             ([b"thermo", b"__pyx_capi__", b"cantera/thermo.pyx"], True),
             ([b"cantera/thermo.pyx"], False),
+            ([b"thermo", b"__pyx_capi__", b"cantera/my_thermo.pyx"], False),
         ],
-        ids=["no Cython", "imported", "cantera: compiled into it", "not named"],
+        ids=["no Cython", "imported", "cantera: compiled into it", "not named", "spacy: trainable_pipe.pyx, and pipe"],
     )
     def test_a_module_that_it_may_make(self, data, expected):
         assert module(*data).may_make("thermo") is expected

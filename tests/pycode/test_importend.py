@@ -120,9 +120,12 @@ def test_names_that_other_code_puts_into_a_module_are_not_missed() -> None:
 
 def test_modules_of_mypyc_do_not_import_one_another_as_files() -> None:
     """isort is imported although one of its small modules is broken."""
-    shim = forge_dll("_a.pyd", exports=["PyInit__a"], sections={".text2": b"0123__mypyc\0"})
+    shim = forge_dll("_a.pyd", exports=["PyInit__a"], sections={".text2": b"\0" + b"0123__mypyc\0"})
     files = {"pkg/_a.cp311-win_amd64.pyd": shim, "pkg/_a.py": "from . import _b  # long enough\n", "pkg/_b.pyd": b""}
-    assert end_of("from . import _a", dict(files)).error == ""
+    group = forge_dll("0123__mypyc.pyd", exports=["PyInit_0123__mypyc"])
+    assert end_of("from . import _a", files | {"0123__mypyc.cp311-win_amd64.pyd": group}).error == ""
+    end = end_of("from . import _a", dict(files))
+    assert (end.decided, end.error, end.fault and end.fault.target) == (True, "ModuleNotFoundError", "0123__mypyc")
 
 
 def test_modules_that_python_has_removed_since_are_of_its_library() -> None:

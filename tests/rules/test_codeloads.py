@@ -382,6 +382,34 @@ def test_what_compiled_code_may_make_is_not_left_out(tmp_path, monkeypatch, file
     assert [item for item in found(report) if item[0].startswith("WF3")] == expected
 
 
+SHIM = forge_dll("a.pyd", exports=["PyInit_a"], sections={".names": b"\xffpkg.a__mypyc\0pkg.a__mypyc.init_pkg___a\0"})
+CYTHON = forge_dll("a.pyd", exports=["PyInit_a"], sections={".names": b"\0pkg._b\0pkg._b.f\0pkg._inline.f\0"})
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"pkg/a.pyd": SHIM}, [("WF332", Severity.ERROR, "pkg.a__mypyc")]),
+        ({"pkg/a.pyd": SHIM, "pkg/a__mypyc.pyd": extension(name="a__mypyc")}, []),
+        ({"pkg/a.pyd": CYTHON, "pkg/_b.pxd": "\ncdef class B:\n"}, [("WF332", Severity.ERROR, "pkg._b")]),
+        ({"pkg/a.pyd": CYTHON, "pkg/_b.pxd": "\ncdef class B:\n", "pkg/_b.pyd": extension(name="_b")}, []),
+        ({"pkg/a.pyd": CYTHON, "pkg/_b.pxd": "\ncdef inline int f():\n    return 1\n"}, []),
+        ({"pkg/a.pyd": CYTHON, "pkg/_inline.pxd": "\ncdef class B:\n"}, []),
+    ],
+    ids=[
+        "charset-normalizer",
+        "it is there",
+        "scikit-learn",
+        "there, too",
+        "all of it is declared",
+        "winloop: included",
+    ],
+)
+def test_a_module_that_compiled_code_imports(tmp_path, files, expected):
+    report = scan(build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", {"pkg/__init__.py": "", **files}), ALONE)
+    assert [item for item in found(report) if item[0] == "WF332"] == expected
+
+
 @pytest.mark.parametrize(
     ("requirement", "more", "codes"),
     [

@@ -48,6 +48,9 @@ _PACKED = regex(b"[" + bytes(range(7, 256, 8)) + b"]")
 """The first byte of what Cython packs: at least three bytes behind it are text."""
 _ENDS = regex(rb"(?:\.\w{1,99}){0,9}\0")
 """What follows the name of a module: submodules, and the zero at the end."""
+_GROUP = regex(rb"(?<![\w.])(?!PyInit_)[\w.]{1,200}__mypyc(?=\0)")
+LARGEST_SHIM = 64 << 10
+"""Bytes of a module that only asks another one for its content."""
 _RUST_SOURCES = ("\\mod.rs", "/mod.rs", ".rs")
 _MANY = 10_000
 """Places of a name in one file that are looked at."""
@@ -118,7 +121,9 @@ class CompiledNames:
         if b"pyo3" in self._data and any(f"{module}{end}".encode() in self._data for end in _RUST_SOURCES):
             return True
         of_cython = b"__pyx_" in self._data or b".pyx\0" in self._data
-        return self.has(module) and (not of_cython or f"{module}.pyx".encode() in self._data)
+        if not self.has(module):
+            return False
+        return not of_cython or re.search(rb"(?<!\w)%b\.pyx" % module.encode(), self._data) is not None
 
     def _is_rust_text(self, name: bytes) -> bool:
         """Whether some address of the name is used together with its length."""
@@ -141,6 +146,15 @@ class CompiledNames:
 def may_make(source: ByteSource, module: str) -> bool:
     """Whether an extension module may make a module; of one that is too large to be searched nothing else is known."""
     return source.size > LARGEST_ASKED or CompiledNames(source, LARGEST_ASKED).may_make(module)
+
+
+def group_of(source: ByteSource) -> str:
+    """The module that has the code of a module of mypyc, which itself has none; empty for any other module.
+
+    Importing charset_normalizer.md imports charset_normalizer.md__mypyc, and fails where that is not there.
+    """
+    found = _GROUP.search(source.read_at(0, LARGEST_SHIM)) if source.size <= LARGEST_SHIM else None
+    return found[0].decode() if found else ""
 
 
 def _begins(data: bytes, at: int) -> bool:

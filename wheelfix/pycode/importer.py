@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from wheelfix.base.values import field, frozen, replace
 from wheelfix.loader.packageloading import begin, has_entry, load_event, loading_of, startup_at, without_entry
 from wheelfix.loader.view import BASE, SITE_PACKAGES, VENV_SETTINGS, FileView, base_name
-from wheelfix.pe.modulenames import CompiledNames
+from wheelfix.pe.modulenames import CompiledNames, group_of
 from wheelfix.pycode.budget import PYTHON_ERRORS, WrongIndent, is_lazy
 from wheelfix.pycode.calls import Attributes, Calls
 from wheelfix.pycode.expressions import ExpressionValues, standard_names
@@ -61,8 +61,6 @@ if TYPE_CHECKING:
 
 MAX_SOURCE = 300 << 10
 """Bytes of one Python file that are interpreted."""
-LARGEST_SHIM = 64 << 10
-"""Bytes of a module that only asks another one for its content."""
 LARGEST_COMPILED = 16 << 20
 """Bytes of a compiled module in which the name of its source is looked for."""
 SMALLEST_SOURCE = 20
@@ -320,9 +318,13 @@ class Importer:
             self.run.machine.others.setdefault("", "add_dll_directory")
             return Native(name)
         self._note_foreign(top, there=False)
+        raise self._not_found(name)
+
+    @staticmethod
+    def _not_found(name: str) -> Thrown:
         thrown = error("ModuleNotFoundError", f"No module named '{name}'")
         thrown.error.failure = LoadFault("module", name, None)
-        raise thrown
+        return thrown
 
     def is_imported(self, name: str) -> bool | None:
         """Whether a module is in ``sys.modules``; None if Python or what the package requires may have imported it.
@@ -393,7 +395,7 @@ class Importer:
         failure = self.run.machine.load_module(path)
         last = name.rpartition(".")[2]
         if failure is not None or not has_entry(self.run.machine.view, path):
-            if any(map(self._is_of_mypyc, others)):
+            if any(map(self._group_of, others)):
                 raise Undecided("modules of mypyc may have been imported by one another")
             text = without_entry(last, self.run.machine.profile.python)
             if failure is not None:
@@ -401,6 +403,12 @@ class Importer:
             made = Instance(Native("ImportError"), {"args": (text,), "name": last})
             made.failure = LoadFault("entry" if failure is None else "extension", path, failure)
             raise Thrown(made)
+        group = self._group_of(path)
+        if group:  # modules of mypyc are in one other file, and do not import one another as files
+            if self.run.machine.files.module(group) is None:
+                raise self._not_found(group)
+            self.import_module(group)
+            return self._compiled_module(name, path)
         found = self._import_source_of(name, path)
         return self._compiled_module(name, path) if found is UNKNOWN else found
 
@@ -412,10 +420,8 @@ class Importer:
         self.run.modules[name] = CodeModule(name, path, known)
         return self.run.modules[name]
 
-    def _is_of_mypyc(self, path: str) -> bool:
-        """Whether a compiled module is one of several of mypyc, all of whose code is in another file."""
-        view = self.run.machine.view
-        return view.file(path).size <= LARGEST_SHIM and b"__mypyc" in view.source(path).read_at(0, LARGEST_SHIM)
+    def _group_of(self, path: str) -> str:
+        return group_of(self.run.machine.view.source(path))
 
     def _import_source_of(self, name: str, path: str) -> PyValue:
         """What a compiled module does, if the file that it was compiled from lies beside it (mypyc, Cython)."""
@@ -423,8 +429,6 @@ class Importer:
         view = self.run.machine.view
         if source not in view or view.file(source).size < SMALLEST_SOURCE:
             return UNKNOWN
-        if self._is_of_mypyc(path):
-            return UNKNOWN  # modules of mypyc are in one other file, and do not import one another as files
         behind = view.source(path).read_at(0, LARGEST_COMPILED).split(base_name(source).encode())[1:]
         if not any(text[:1] == b"x" or not text[:1].isalpha() for text in behind):  # .py or .pyx, and not .pyd
             return UNKNOWN  # it is what Python falls back to without the compiled module; Cython names its source

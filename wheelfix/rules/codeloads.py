@@ -15,10 +15,11 @@ from wheelfix.loader.packageloading import module_name, stem
 from wheelfix.loader.requirements import Requirements, fits
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import CodeFault, Finding, Severity, canonical, dll_key
-from wheelfix.pe.modulenames import may_make
+from wheelfix.pe.modulenames import LARGEST, group_of, may_make
 from wheelfix.pycode.budget import NOT_PYTHON, budget_of
 from wheelfix.pycode.sourcecode import (
     NO_MODULE,
+    SOURCE_LIMIT,
     imported_first,
     is_standard,
     python_code,
@@ -32,6 +33,8 @@ from wheelfix.rules.wording import count, listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from wheelfix.loader.view import FileView
 
 
 @rule("WF314")
@@ -165,6 +168,8 @@ def own_module_missing(subject: Subject) -> Findings:
     followed = [absent for absent in subject.resolution.absent_modules if not absent.distribution]
     fails = {one.module: f"importing {one.below} fails" if one.below else "the import fails" for one in followed}
     found = {absent.module: (absent.file, "") for absent in followed if absent.sure}
+    for module, path in _compiled_imports(subject):
+        found.setdefault(module, (path, ""))
     claims = _Claims(subject)
     perhaps = set[str]()
     for module, sure, file in sorted(_imported_first(subject, claims), key=lambda one: not one[1]):
@@ -196,6 +201,30 @@ def own_module_missing(subject: Subject) -> Findings:
             hint=reinstall(subject, _BUILD_AGAIN),
             evidence={"tags": subject.distribution.tags},
         )
+
+
+def _compiled_imports(subject: Subject) -> Iterator[tuple[str, str]]:
+    """Modules that no file is and that compiled ones import for certain, each with one of these.
+
+    Those in which mypyc puts the code of several, and those in which Cython has a class that is declared for others, as
+    scikit-learn's ``_middle_term_computer``: they are named in what imports them, whole and between zeros.
+    """
+    view = subject.view
+    sources = {path: view.source(path) for path in subject.images if path.lower().endswith(".pyd")}
+    for path, source in sources.items():
+        group = group_of(source)
+        if group and view.module_file(group) is None:
+            yield group, path
+    declared = [module_name(file.path) for file in view.own_files if file.path.endswith(".pxd")]
+    declared = [name for name in declared if view.module_file(name) is None and _has_class(view, name)]
+    for path, source in sources.items() if declared else ():
+        data = source.read_at(0, min(source.size, LARGEST))
+        yield from ((name, path) for name in declared if b"\0%b\0" % name.encode() in data)
+
+
+def _has_class(view: FileView, module: str) -> bool:
+    text = view.read_text(f"{SITE_PACKAGES}/{module.replace('.', '/')}.pxd", SOURCE_LIMIT) or ""
+    return "\ncdef class " in text
 
 
 def _imported_as(file: str) -> str:
@@ -462,8 +491,8 @@ class _Claims:
 
     def _may_define(self, package: str, name: str) -> bool:
         """Whether the code of a package has a name, or takes names that it does not spell."""
-        source = self._code_of(package, "*")
-        return name == "*" or any(word in source for word in (name, "*", "__getattr__", "globals("))
+        source = self._code_of(package, "import *")
+        return name == "*" or any(word in source for word in (name, "import *", "__getattr__", "globals("))
 
     def _code_of(self, package: str, default: str = "") -> str:
         path = f"{SITE_PACKAGES}/{package.replace('.', '/')}/__init__.py"
