@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from wheelfix.base.parsing import regex
 from wheelfix.base.values import frozen
 from wheelfix.errors import InputError
-from wheelfix.model import ByteSource, Malformed, NumpyApi
+from wheelfix.model import ByteSource, Image, Malformed, NumpyApi
 from wheelfix.pe.image import Section, read_headers
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ _ENDS = regex(rb"(?:\.\w{1,99}){0,9}\0")
 _GROUP = regex(rb"(?<![\w.])(?!PyInit_)[\w.]{1,200}__mypyc(?=\0)")
 LARGEST_SHIM = 64 << 10
 """Bytes of a module that only asks another one for its content."""
+_MAKE_MODULES = frozenset(("PyModule_Create2", "PyModuleDef_Init"))
+"""One of these is called by modules with code of their own."""
 _RUST_SOURCES = ("\\mod.rs", "/mod.rs", ".rs")
 _MANY = 10_000
 """Places of a name in one file that are looked at."""
@@ -148,12 +150,15 @@ def may_make(source: ByteSource, module: str) -> bool:
     return source.size > LARGEST_ASKED or CompiledNames(source, LARGEST_ASKED).may_make(module)
 
 
-def group_of(source: ByteSource) -> str:
+def group_of(image: Image, source: ByteSource) -> str:
     """The module that has the code of a module of mypyc, which itself has none; empty for any other module.
 
     Importing charset_normalizer.md imports charset_normalizer.md__mypyc, and fails where that is not there.
     """
-    found = _GROUP.search(source.read_at(0, LARGEST_SHIM)) if source.size <= LARGEST_SHIM else None
+    symbols = {symbol for needed in image.imports for symbol in needed.symbols}
+    if source.size > LARGEST_SHIM or not symbols.isdisjoint(_MAKE_MODULES):
+        return ""
+    found = _GROUP.search(source.read_at(0, LARGEST_SHIM))
     return found[0].decode() if found else ""
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from wheelfix.base.values import field, frozen, replace
 from wheelfix.loader.packageloading import begin, has_entry, load_event, loading_of, startup_at, without_entry
 from wheelfix.loader.view import BASE, SITE_PACKAGES, VENV_SETTINGS, FileView, base_name
+from wheelfix.model import Image
 from wheelfix.pe.modulenames import CompiledNames, group_of
 from wheelfix.pycode.budget import PYTHON_ERRORS, WrongIndent, is_lazy
 from wheelfix.pycode.calls import Attributes, Calls
@@ -421,7 +422,9 @@ class Importer:
         return self.run.modules[name]
 
     def _group_of(self, path: str) -> str:
-        return group_of(self.run.machine.view.source(path))
+        view = self.run.machine.view
+        image = view.image(path)
+        return group_of(image, view.source(path)) if isinstance(image, Image) else ""
 
     def _import_source_of(self, name: str, path: str) -> PyValue:
         """What a compiled module does, if the file that it was compiled from lies beside it (mypyc, Cython)."""

@@ -212,7 +212,7 @@ def _compiled_imports(subject: Subject) -> Iterator[tuple[str, str]]:
     view = subject.view
     sources = {path: view.source(path) for path in subject.images if path.lower().endswith(".pyd")}
     for path, source in sources.items():
-        group = group_of(source)
+        group = group_of(subject.images[path], source)
         if group and view.module_file(group) is None:
             yield group, path
     declared = [module_name(file.path) for file in view.own_files if file.path.endswith(".pxd")]
