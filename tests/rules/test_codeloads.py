@@ -182,6 +182,7 @@ def test_code_that_cannot_be_parsed_may_make_a_dll_found(tmp_path, line):
     assert report.verdict is Verdict.UNSURE
 
 
+UNKNOWN = "import random, ctypes\nif random.random() < 2:\n    ctypes.CDLL('kernel32.dll')\n"
 TOP = "pkg-1.0.dist-info/top_level.txt"
 STUB_AND_OTHER = {"pkg/_core.pyi": "", "pkg/_a.pyd": forge_dll("_a.pyd")}
 BESIDE = {"pkg/__init__.py": "", "pkg/a.py": "from pkg._core import f\n"}
@@ -225,6 +226,14 @@ MANGLED = "pkg-1.0.data/platlib/msvcp140-a4c2229bdc2a2a630acdc095b4d86008.dll"
         ({"pkg/__init__.pyi": "", "pkg/a.py": "import pkg\n", "pkg/_a.pyd": forge_dll("_a.pyd") + b"\0pkg\0"}, "pkg"),
         ({"pkg/__init__.pyi": "", "pkg/a.py": "import pkg\n", "pkg.pyd": forge_dll("pkg.pyd")}, ""),
         ({"pkg/__init__.py": "def f():\n    import _pkg_core\n", TOP: "_pkg_core\npkg\n"}, "_pkg_core"),
+        (
+            {
+                "pkg/__init__.py": UNKNOWN + "from . import core\n",
+                "pkg/core.pyi": "",
+                "pkg/_a.pyd": forge_dll("_a.pyd"),
+            },
+            "pkg.core",
+        ),
     ],
     ids=[
         *("webrtcvad: at the top", "PyNaCl: in the package", "mkl-service: its import library"),
@@ -247,7 +256,7 @@ MANGLED = "pkg-1.0.data/platlib/msvcp140-a4c2229bdc2a2a630acdc095b4d86008.dll"
         *("caught", "in a function", "not listed", "there", "pyarrow: never built", "no module", "a star"),
         *("dbf: a name of the package", "networkit: the library of a package", "thinc: what Cython made is there"),
         *("pyarrow: Cython made nothing", "apsw: the package itself", "mmh3: a module and its stub"),
-        "cffi: in a function, named like the package",
+        *("cffi: in a function, named like the package", "selectolax: the package imports it itself"),
     ],
 )
 def test_a_module_that_the_wheel_lists_is_its_own(tmp_path, files, missing):
@@ -648,6 +657,7 @@ def test_whether_another_distribution_is_there_gives_no_file_to_the_package(tmp_
 
 FASTER = {"pkg/__init__.py": "try:\n    from ._fast import f\nexcept ImportError:\n    from .slow import f\n"}
 FASTER["pkg/slow.py"] = "f = 1\n"
+DEPRECATED = "from pkg.h import (  # from pkg import y is deprecated, will go\n    y,\n)\n"
 
 
 @pytest.mark.parametrize(
@@ -658,6 +668,11 @@ FASTER["pkg/slow.py"] = "f = 1\n"
         ("cp311-cp311-win_amd64", {"pkg/path.py": "import os\nos.environ['PATH'] += __file__\n"}, True),
         ("py3-none-win_amd64", {}, False),
         ("cp311-none-win_amd64", {}, True),
+        (
+            "cp311-cp311-win_amd64",
+            {"pkg/__init__.py": DEPRECATED, "pkg/h/__init__.py": UNKNOWN + "y = 1\n"},
+            True,
+        ),
         ("cp311-cp311-win_amd64", {"pkg/_fast.pyd": extension(name="_fast")}, False),
         ("cp311-cp311-win_amd64", {"pkg/bin/llvmlite.dll": forge_dll("llvmlite.dll")}, False),
     ],
@@ -667,6 +682,7 @@ FASTER["pkg/slow.py"] = "f = 1\n"
         "kivy-deps.glew",
         "any Python",
         "pauli-tracker, by maturin",
+        "libcst: words of a comment",
         "there",
         "llvmlite: a DLL",
     ],

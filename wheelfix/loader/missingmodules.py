@@ -49,8 +49,9 @@ _MAKES_MODULES = regex(
     r"|__path__[ \t]*(?:\+?=(?!=)|\.(?:append|insert|extend))|meta_path|path_hooks"
 )
 """What is in code that makes modules which no file is, or has them looked for elsewhere."""
-_MAKES_NAMES = ("__getattr__", "globals(", "locals(", "vars(", "__dict__", "setattr(")
+MAKES_NAMES = ("__getattr__", "globals(", "locals(", "vars(", "__dict__", "setattr(")
 """What is in code that defines names which it does not spell."""
+_COMMENT = regex(r"#[^\n]*")
 _WORDS = regex(r"(?:^|,)[\s(]*(\w+)")
 """The names in the third group of an import; of ``a as b`` the first."""
 
@@ -194,7 +195,7 @@ class MissingModules:
         if self._view.module_file(module):
             return True
         text = self._text(package) if last.startswith("_") else None
-        return text is not None and not any(word in text for word in (last, *_MAKES_NAMES))
+        return text is not None and not any(word in text for word in (last, *MAKES_NAMES))
 
     def _certain_importer(self, module: str, certain: dict[str, str], root: str) -> str:
         """A file that imports a module for certain when a package is imported; empty if code may make the module."""
@@ -270,7 +271,7 @@ class MissingModules:
         own = self._view.module_file(name)
         if own is None or (own and not (own.endswith("/__init__.py") and self._view.file(own).size <= SOURCE_LIMIT)):
             return  # what a file defines is not looked for
-        for last in _WORDS.findall(names):
+        for last in _WORDS.findall(_COMMENT.sub("", names)):
             there = self._view.module_file(f"{name}.{last}") is not None
             may = not there and self._may_define(name, last)
             if not may:
@@ -280,7 +281,7 @@ class MissingModules:
         """Whether the file of a package may define a name; None where it has any, as MeCab and kuzu do."""
         if package not in self._names:
             text, path = self._text(package) or "", self._view.module_file(package) or ""
-            makes = any(word in text for word in _MAKES_NAMES)
+            makes = any(word in text for word in MAKES_NAMES)
             defined = defined_names(text, path, separate_budget(self._view)) if not makes else frozenset[str]()
             self._names[package] = None if makes else (defined, "import *" in text)
         known = self._names[package]

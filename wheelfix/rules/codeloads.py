@@ -10,6 +10,7 @@ from wheelfix.base.values import grouped, replace
 from wheelfix.knowledge.families import is_mangled
 from wheelfix.knowledge.providers import is_newest, module_owners, owners_of, released_modules
 from wheelfix.knowledge.system import classify
+from wheelfix.loader.missingmodules import MAKES_NAMES
 from wheelfix.loader.packagecode import imported_modules, package_loads
 from wheelfix.loader.packageloading import module_name, stem
 from wheelfix.loader.requirements import Requirements, fits
@@ -20,6 +21,7 @@ from wheelfix.pycode.budget import NOT_PYTHON, budget_of
 from wheelfix.pycode.sourcecode import (
     NO_MODULE,
     SOURCE_LIMIT,
+    defined_names,
     imported_first,
     is_standard,
     python_code,
@@ -491,8 +493,12 @@ class _Claims:
 
     def _may_define(self, package: str, name: str) -> bool:
         """Whether the code of a package has a name, or takes names that it does not spell."""
-        source = self._code_of(package, "import *")
-        return name == "*" or any(word in source for word in (name, "import *", "__getattr__", "globals("))
+        source = self._code_of(package, MAKES_NAMES[0])
+        if name == "*" or any(word in source for word in MAKES_NAMES):
+            return True
+        path = f"{SITE_PACKAGES}/{package.replace('.', '/')}/__init__.py"
+        star = "import *" in source and not name.startswith("_")
+        return star or name in defined_names(source, path, budget_of(self._view))
 
     def _code_of(self, package: str, default: str = "") -> str:
         path = f"{SITE_PACKAGES}/{package.replace('.', '/')}/__init__.py"
