@@ -13,7 +13,7 @@ from wheelfix.knowledge.system import classify
 from wheelfix.loader.missingmodules import MAKES_NAMES
 from wheelfix.loader.packagecode import imported_modules, package_loads
 from wheelfix.loader.packageloading import module_name, stem
-from wheelfix.loader.requirements import Requirements, fits
+from wheelfix.loader.requirements import Dependency, Requirements, fits
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import CodeFault, Finding, Severity, canonical, dll_key
 from wheelfix.pe.modulenames import LARGEST, group_of, may_make
@@ -298,12 +298,14 @@ def nothing_to_import(subject: Subject) -> Findings:
     )
 
 
+def _required(subject: Subject) -> list[Dependency]:
+    return [one for one in Requirements(subject.distribution.requires, subject.profile).direct() if not one.extra]
+
+
 def _has_parts(subject: Subject) -> bool:
     """Whether a wheel requires others in its own version, as itk does, and tensorflow and PySide6 on Windows."""
-    distribution = subject.distribution
-    required = Requirements(distribution.requires, subject.profile).direct()
-    exact = (one.specifier for one in required if not one.extra and re.fullmatch("==[^,*]+", one.specifier))
-    return any(fits(distribution.version, one) for one in exact)
+    exact = (one.specifier for one in _required(subject) if re.fullmatch("==[^,*]+", one.specifier))
+    return any(fits(subject.distribution.version, one) for one in exact)
 
 
 def _may_be_meant(modules: list[str], listed: list[str]) -> bool:
@@ -470,8 +472,9 @@ class _Claims:
             return f"top_level.txt lists {name}"
         if not package:
             own = self.is_named_like_the_package(name)
-        else:  # the tags say nothing about packages of others that are installed beside it
-            own = package in self._packages and (sure or not self._may_define(package, name))
+        else:  # the tags say nothing about packages of others that are installed beside it, nor about PyQt5-sip
+            parts = (one.name.startswith(f"{canonical(self._subject.name)}-") for one in _required(self._subject))
+            own = package in self._packages and (sure or not self._may_define(package, name)) and not any(parts)
         return f"the wheel is for {self.tag}" if self.tag and own else ""
 
     def _may_be_made(self, package: str, name: str, *, sure: bool) -> bool:
