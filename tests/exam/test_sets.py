@@ -351,6 +351,27 @@ class TestWith:
         assert (report.verdict, report.first_failure) == (Verdict.UNSURE, None)
         assert [item.subject for item in report.findings if item.code == "WF320"] == ["cftime"]
 
+    @pytest.mark.parametrize(
+        ("requires", "found"),
+        [
+            (("flux-files", "flux-runtime~=3.2"), ("WF320", "flux-runtime (~=3.2) is required")),
+            (("flux-files",), ("WF320", "flux-files is required")),
+            (("frob",), ("WF332", "no file of flux is that module")),
+        ],
+        ids=["winrt-Windows.Storage without winrt-runtime", "none of its name", "none of this package"],
+    )
+    def test_a_module_that_a_required_distribution_has_in_the_same_package(self, tmp_path, requires, found):
+        """To install the first once more, as was said, does not give it the module."""
+        files = {
+            "flux/storage/__init__.py": "import flux.runtime\nfrom flux import _storage\n",
+            "flux/_storage.pyd": extension(name="_storage"),
+        }
+        env = install(build_wheel(tmp_path, "flux-storage", "1.0", files=files, requires=requires), tmp_path / "env")
+        report = scanned([env])["flux-storage"]
+        (item,) = (item for item in report.findings if item.code in ("WF320", "WF332"))
+        assert (report.verdict, item.code, item.subject) == (Verdict.BROKEN, found[0], "flux.runtime")
+        assert found[1] in item.message
+
     def test_a_requirement_that_is_not_installed_is_named(self, tmp_path):
         """What nobody knows about its files does not matter: the set is complete without it."""
         env = install(user(tmp_path, "", needed="nobody-knows.dll", requires=("nobody-knows==3",)), tmp_path / "env")

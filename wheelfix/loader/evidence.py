@@ -6,6 +6,7 @@ import functools
 import itertools
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import replace
 from wheelfix.knowledge.companions import program_of
 from wheelfix.knowledge.cuda import cuda_part
 from wheelfix.knowledge.families import demangle, family_of
@@ -386,12 +387,18 @@ class ProviderChain:
         for one in self._absent_modules():
             if one.module not in found or (one.sure and not found[one.module].sure):
                 found[one.module] = one
-        return tuple(found.values())
+        sure = {one.distribution for one in found.values() if one.sure and one.distribution}
+        return tuple(one for one in found.values() if one.sure or one.distribution not in sure)
 
     def _absent_modules(self) -> Iterator[AbsentModule]:
         """Those of the package, and of what it requires."""
         beside = self.beside
-        yield from (one for one in self.habits.absent_own() if not self._may_have_part(one.module.partition(".")[0]))
+        for absent in self.habits.absent_own():
+            one = self._may_have_module(absent.module)
+            if one is None:
+                yield absent
+            elif beside.complete:
+                yield replace(absent, distribution=one.name, requirement=str(one), specifier=one.specifier)
         if not beside.complete:
             return
         required = {one.name: one for one in self.dependencies.required.direct() if not one.extra}
@@ -419,16 +426,18 @@ class ProviderChain:
         lines = (line for path in files for line in (self._view.read_text(path, 1 << 16) or "").splitlines())
         return bool(self.beside.absent) or any(":" in line and not line.startswith(("import", "#")) for line in lines)
 
-    def _may_have_part(self, top: str) -> bool:
-        """Whether a required distribution that is not here may have a part of a package, as pyqt5-sip has PyQt5.sip."""
-        if self.beside.complete:
-            return False
-        owners = module_owners().get(top, ())
-        return any(
-            one.name in owners or (one.name.startswith(canonical(top)) and not provider_index().looked_at(one.name))
-            for one in self.dependencies.required.direct()
-            if not one.extra
-        )
+    def _may_have_module(self, module: str) -> Dependency | None:
+        """The required distribution that is not here and may have a module of a package, as pyqt5-sip has PyQt5.sip.
+
+        Of several, as winrt-Windows.Storage requires, the one whose name says most of the module's.
+        """
+        top = module.partition(".")[0]
+        owners, start, index = module_owners().get(top, ()), canonical(top), provider_index()
+        required = self._not_installed() if self.beside.complete else self.dependencies.required.direct()
+        found = [one for one in required if not one.extra and (one.name in owners or one.name.startswith(start))]
+        found = [one for one in found if one.name in owners or not index.looked_at(one.name)]
+        parts = canonical(module)
+        return max(found, key=lambda one: len(one.name) * parts.startswith(one.name), default=None)
 
     def _named_by_extensions(self) -> Iterator[AbsentModule]:
         """The modules of required distributions that are not installed, and whose names are in extension modules."""
