@@ -99,8 +99,12 @@ MORE = {
     "nothing else": ({}, True),
     "imports behind it": ({f"{SITE}pkg/__init__.py": f'"""Says import."""\n{PATCH}from . import _x\n'}, True),
     "an import before it": ({f"{SITE}pkg/__init__.py": f"from . import _x\n{PATCH}"}, False),
-    "code that loads": ({f"{SITE}pkg/__init__.py": f"{PATCH}import ctypes\nctypes.CDLL('kernel32')\n"}, False),
-    "another file that loads": ({f"{SITE}pkg/win.py": "import ctypes\nctypes.CDLL('kernel32')\n"}, False),
+    "a comment and a text (scipy)": (
+        {f"{SITE}pkg/__init__.py": f"{PATCH}# for CDLL\n", f"{SITE}pkg/a.py": '"""CDLL"""\n'},
+        True,
+    ),
+    "code that loads": ({f"{SITE}pkg/__init__.py": f"{PATCH}import ctypes\nctypes.CDLL('other')\n"}, False),
+    "another file that loads": ({f"{SITE}pkg/win.py": "import ctypes\nctypes.CDLL('other')\n"}, False),
     "a module above the package": ({f"{SITE}_top.pyd": None}, False),
     "another folder": ({f"{SITE}pkg/__init__.py": PATCH.replace("pkg.libs", "other.libs")}, False),
     "another form": ({f"{SITE}pkg/__init__.py": PATCH.replace("os.pardir", "'..'")}, False),
@@ -124,6 +128,36 @@ def test_where_only_the_code_of_delvewheel_matters_none_is_read(more, known):
     assert (loads.folders, loads.added) == (read.folders, read.added)
     one, other = resolve(view, Profile()), resolve(same, Profile())
     assert (one.first_failure, one.search_dirs, one.edges) == (other.first_failure, other.search_dirs, other.edges)
+
+
+LOADER = "import ctypes\ndef load(name):\n    return ctypes.CDLL(name)\n"
+USED = {
+    "by nothing": (LOADER, "from .win import load\n__all__ = ['load', 'CDLL']\n", False),
+    "given a module's name (numpy)": (LOADER.replace("def", "@set_module('numpy')\ndef"), "", False),
+    "by a decorator": (LOADER.replace("def", "@atexit.register\ndef"), "", True),
+    "by a function": (LOADER, "from . import win\ndef f():\n    win.load('x')\n", True),
+    "by another name": (LOADER, "from .win import load as f\n", True),
+    "of ctypes by another name": (LOADER, "from ctypes import CDLL as f\n", True),
+    "in a text": (LOADER, "import ctypes\nf = getattr(ctypes, 'CDLL')\n", True),
+    "as a method that has no name where it is called": (
+        LOADER.replace("def load(name)", "class A:\n  def __init__(name)"),
+        "",
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize(("code", "more", "followed"), USED.values(), ids=list(USED))
+def test_behind_the_code_of_delvewheel_an_import_is_followed_where_it_may_load(code, more, followed):
+    """numpy is not, which is a quarter of the time of its scan."""
+    files = {
+        f"{SITE}pkg/__init__.py": f"{PATCH}from . import win, more\n",
+        f"{SITE}pkg/win.py": code,
+        f"{SITE}pkg/more.py": more,
+        f"{SITE}pkg.libs/helper.dll": forge_dll("helper.dll", exports=["f"]),
+    }
+    ran = followed_imports(make_view(files), Profile()).started(f"{SITE}pkg/__init__.py").ran
+    assert (f"{SITE}pkg/more.py" in ran) is followed
 
 
 def test_folders_of_other_distributions_and_unread_calls_are_kept_with_their_place():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import itertools
 import posixpath
@@ -20,12 +21,14 @@ from wheelfix.pycode.budget import separate_budget
 from wheelfix.pycode.sourcecode import (
     NOT_LOADED,
     WORDS,
+    Mentions,
     counts,
     last_line,
     named_in_strings,
     python_code,
     python_source,
     read_imports,
+    used_name,
 )
 
 if TYPE_CHECKING:
@@ -110,10 +113,37 @@ class FollowedImports:
         return frozenset(file.path for file in self._files if file.acts_at_import)
 
     def _loads(self, path: str) -> bool:
-        """Whether a Python file names a function that loads DLLs, outside of the code that delvewheel puts into it."""
-        before, _, code = python_source(self._view, path).partition(_PATCH[0])
+        """Whether code that loads DLLs may run when its package is imported, apart from what delvewheel puts into it.
+
+        It does not run in functions that nothing in the package uses, as numpy's ``load_library``. A decorator may call
+        them, but not what is called to make one.
+        """
+        source = python_source(self._view, path)
+        before, _, code = source.partition(_PATCH[0])
         code = before + code.partition(_PATCH[1])[2] if code else before
-        return any(word in code for word in WORDS if word != b"add_dll_directory")
+        if not any(word in code for word in WORDS if word != b"add_dll_directory"):
+            return False
+        text = source.decode("utf-8", "replace")
+        tree = self._budget.parse(text, path)
+        mentions = Mentions(tree, text, self._budget) if tree is not None else None
+        if mentions is None or mentions.outside or mentions.hidden:
+            return True
+        functions = [node for node in mentions.functions if not node.name.startswith("_delvewheel_")]
+        given = any(not isinstance(one, ast.Call) for node in functions for one in node.decorator_list)
+        return given or self._uses({node.name for node in functions})
+
+    def _uses(self, names: set[str]) -> bool:
+        """Whether code of the package may call functions of some names."""
+        if any(name.startswith("__") for name in names):
+            return True
+        for path, source in python_code(self._view, tuple(map(str.encode, names))) if names else ():
+            tree = self._budget.parse(source, path)
+            if tree is None or any(
+                used_name(node) in names or (getattr(node, "asname", None) and getattr(node, "name", "") in names)
+                for node in ast.walk(tree)
+            ):
+                return True
+        return False
 
     @functools.cached_property
     def _followed(self) -> Imports:

@@ -20,6 +20,7 @@ from wheelfix.pycode.sourcecode import (
     SOURCE_LIMIT,
     WORDS,
     computed_imports,
+    lines_with_words,
     names_loader,
     python_code,
     python_source,
@@ -160,11 +161,13 @@ def _only_patched(view: FileView, named: dict[str, str], modules: Iterable[str])
     found = {}
     for path, source in named.items():
         patch = _PATCH.search(source)
+        if patch is None and not names_loader(source, path, budget_of(view)):
+            continue  # as in scipy, where a text for readers has the word
         if patch is None or path.count("/") != _TOP_INIT or not path.endswith("/__init__.py"):
             return None
         before, behind = source[: patch.start()], source[patch.end() :]
         folder = f"{SITE_PACKAGES}/{patch[2]}"
-        others = any(word.decode() in text for word in WORDS for text in (before, behind))
+        others = lines_with_words(before) or lines_with_words(behind)
         if others or _IMPORT.search(before) or not view.in_folder(folder):
             return None
         line = source.count("\n", 0, source.index("add_dll", patch.start())) + 1

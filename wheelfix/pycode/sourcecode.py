@@ -192,8 +192,11 @@ WORDS = tuple(
 """What is in the bytes of every file that loads DLLs or adds folders to the search, unless it computes names."""
 _IN_WORDS = (b"DLL", b"dll", b"ibrary", b"dlopen")
 """Each of the words contains one of these: most files are searched for no more."""
-_NO_USE = regex(r"[ \t]*(?:#|from ctypes import (?:\w+, )*\w+[ \t]*(?:#|$))", re.MULTILINE)
-"""A comment, or an import that gives nothing another name: what is imported counts where it is used."""
+_NO_USE = regex(
+    r"[ \t]*(?:#|from ctypes import (?:\w+, )*\w+[ \t]*(?:#|$)|ctypes\.\w+[ \t]*\n[ \t]*except\b)", re.MULTILINE
+)
+"""A comment, an import that gives nothing another name (what is imported counts where it is used), or a look whether
+it is there, as in numpy.distutils."""
 _OF_WINDOWS = regex(
     r"(?:(?:c|win|ole)dll\.)?(?:LoadLibrary|CDLL|WinDLL|OleDLL)\(['\"](\w+)(?:\.dll)?['\"][,)]|(?:win|ole)dll\.(\w+)"
 )
@@ -206,7 +209,7 @@ def names_loader(source: str, path: str, budget: CodeBudget) -> bool:
 
     A file without such a name may call functions of others that load DLLs, as any file may.
     """
-    if not _lines_with_words(unicodedata.normalize("NFKC", source)):
+    if not lines_with_words(source):
         return False
     tree = budget.parse(source, path)
     if tree is None:
@@ -250,10 +253,12 @@ class Mentions:
         """Whether there is such a name, in code or in a text that code uses."""
         self.outside = False
         """Whether there is one outside of functions."""
+        self.hidden = False
+        """Whether there is one in a text, or is given another name: where it is used is not known."""
         self._around: dict[FunctionNode, FunctionNode | None] = {}
         self._marked: dict[FunctionNode, None] = {}
         # Letters of other alphabets may stand for those of a name, which Python takes for the same.
-        self._lines = _lines_with_words(unicodedata.normalize("NFKC", source))
+        self._lines = lines_with_words(source)
         pending: list[tuple[ast.AST, FunctionNode | None]] = [(tree, None)]
         while pending:
             node, inside = pending.pop()
@@ -264,6 +269,8 @@ class Mentions:
                 self._around[node] = inside
                 inside = node
             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                continue
+            if isinstance(node, ast.Assign) and any(getattr(target, "id", "") == "__all__" for target in node.targets):
                 continue
             self._take(node, inside)
             pending += [(inner, inside) for inner in ast.iter_child_nodes(node)]
@@ -285,9 +292,11 @@ class Mentions:
         return at < len(self._lines) and self._lines[at] <= last
 
     def _take(self, node: ast.AST, inside: FunctionNode | None) -> None:
-        self.any = self.any or any(_SPELLED.search(text) for text in _texts(node))
-        name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-        if name and (name.lstrip("_") in LOADING or name in LISTS):
+        if any(_SPELLED.search(text) for text in _texts(node)):
+            self.any = True
+            self.hidden = self.hidden or isinstance(node, ast.Constant) or bool(getattr(node, "asname", None))
+        name = used_name(node)
+        if name.lstrip("_") in LOADING or name in LISTS:
             self.outside = self.outside or inside is None
             while inside is not None and inside not in self._marked:
                 self._marked[inside] = None
@@ -295,8 +304,9 @@ class Mentions:
 
 
 @functools.lru_cache(8)
-def _lines_with_words(source: str) -> list[int]:
+def lines_with_words(source: str) -> list[int]:
     """The numbers of the lines in which code that loads DLLs of others is named, as Python counts lines."""
+    source = unicodedata.normalize("NFKC", source)
     text = source.replace("\r\n", "\n").replace("\r", "\n") if "\r" in source else source
     lines, number, at = [], 1, 0
     for found in _SPELLED.finditer(text):
@@ -308,6 +318,13 @@ def _lines_with_words(source: str) -> list[int]:
         number, at = number + text.count("\n", at, found.start()), found.start()
         lines.append(number)
     return lines
+
+
+def used_name(node: ast.AST) -> str:
+    """The last name of what an expression has the value of; empty if it is none, or gives the name to something."""
+    is_read = isinstance(getattr(node, "ctx", None), ast.Load)
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return name if is_read else ""
 
 
 def _texts(node: ast.AST) -> Iterator[str]:
