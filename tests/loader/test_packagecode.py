@@ -130,6 +130,23 @@ def test_where_only_the_code_of_delvewheel_matters_none_is_read(more, known):
     assert (one.first_failure, one.search_dirs, one.edges) == (other.first_failure, other.search_dirs, other.edges)
 
 
+STOPS = "import importlib.metadata as metadata\nfound = {}\n"
+FILLS = "for file in metadata.files('other'):\n    found[file.name] = file.locate()\n"
+LOADS = "import ctypes, os\nctypes.CDLL(found['a.dll'])\nos.add_dll_directory('C:/other')\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "functions"),
+    [(STOPS + FILLS + LOADS, ["CDLL"]), (STOPS + LOADS, ["CDLL", "add_dll_directory"]), (LOADS.replace("CD", "x"), [])],
+    ids=["a key that is not known", "an exception", "nothing"],
+)
+def test_what_is_behind_the_code_of_delvewheel_and_was_not_followed_is_not_read(code, functions):
+    """netgen fills a dictionary with what metadata lists and loads that: its DLLs were said to be out of reach."""
+    files = {f"{SITE}pkg/__init__.py": PATCH + code, f"{SITE}pkg.libs/a.dll": forge_dll("a.dll", exports=["f"])}
+    calls = package_loads(make_view(files), Profile()).unread_calls
+    assert [call.function for call in calls] == functions
+
+
 LOADER = "import ctypes\ndef load(name):\n    return ctypes.CDLL(name)\n"
 USED = {
     "by nothing": (LOADER, "from .win import load\n__all__ = ['load', 'CDLL']\n", False),

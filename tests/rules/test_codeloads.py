@@ -393,6 +393,7 @@ def test_what_compiled_code_may_make_is_not_left_out(tmp_path, monkeypatch, file
 
 SHIM = forge_dll("a.pyd", exports=["PyInit_a"], sections={".names": b"\xffpkg.a__mypyc\0pkg.a__mypyc.init_pkg___a\0"})
 CYTHON = forge_dll("a.pyd", exports=["PyInit_a"], sections={".names": b"\0pkg._b\0pkg._b.f\0pkg._inline.f\0"})
+OF_SEVERAL = forge_dll("a.pyd", exports=["PyInit_a", "PyInit__b"], sections={".names": b"\0pkg._b\0"})
 
 
 @pytest.mark.parametrize(
@@ -404,6 +405,7 @@ CYTHON = forge_dll("a.pyd", exports=["PyInit_a"], sections={".names": b"\0pkg._b
         ({"pkg/a.pyd": CYTHON, "pkg/_b.pxd": "\ncdef class B:\n", "pkg/_b.pyd": extension(name="_b")}, []),
         ({"pkg/a.pyd": CYTHON, "pkg/_b.pxd": "\ncdef inline int f():\n    return 1\n"}, []),
         ({"pkg/a.pyd": CYTHON, "pkg/_inline.pxd": "\ncdef class B:\n"}, []),
+        ({"pkg/a.pyd": OF_SEVERAL, "pkg/_b.pxd": "\ncdef class B:\n"}, []),
     ],
     ids=[
         "charset-normalizer",
@@ -412,6 +414,7 @@ CYTHON = forge_dll("a.pyd", exports=["PyInit_a"], sections={".names": b"\0pkg._b
         "there, too",
         "all of it is declared",
         "winloop: included",
+        "Cantera: one file is several modules",
     ],
 )
 def test_a_module_that_compiled_code_imports(tmp_path, files, expected):

@@ -422,13 +422,15 @@ def _read(source: str, path: str, budget: CodeBudget, files: ViewFiles) -> PathC
     on_path: dict[str, None] = {}
     looked: set[ast.AST] = set()
     ended = False
+    left = range(0)
     try:
         mentions = Mentions(tree, source, budget)
         functions = mentions.functions
         last = last_line(source.encode())
         for _ in reading.ways():
             variables, folder = dict(machine.variables), machine.folder
-            ended = _follow_file(reading, tree, last, path) or ended
+            left = _follow_file(reading, tree, last, path)
+            ended = ended or not left
             acts = mentions.outside or not reading.called.isdisjoint(functions)
             on_path.update(dict.fromkeys(reading.path_folders()))
             for node in functions:
@@ -438,8 +440,10 @@ def _read(source: str, path: str, budget: CodeBudget, files: ViewFiles) -> PathC
             machine.variables, machine.folder = variables, folder
             if not acts:
                 break  # what only functions do that are not called does not depend on the way through the file
-        if not ended and not reading.findings:
-            reading.unread.update(dict.fromkeys(_spelled_calls(source, path)))
+        if not ended:
+            found = {one.line for one in [*reading.loads, *reading.folders] if one.file == path}
+            calls = (call for call in _spelled_calls(source, path) if call.line not in found)
+            reading.unread.update((call, None) for call in calls if call.line in left or not reading.findings)
     except RecursionError:
         budget.give_up(path, "it is nested too deeply")
     except OutOfSteps:
@@ -455,21 +459,21 @@ def _read(source: str, path: str, budget: CodeBudget, files: ViewFiles) -> PathC
     return PathCode(tuple(reading.folders), tuple(reading.loads), tuple(reading.unread), tuple(on_path))
 
 
-def _follow_file(reading: CodeReading, tree: ast.Module, last: int, path: str) -> bool:
-    """Follow the statements of a file, of which those behind a line do not concern DLLs; say whether they all run."""
+def _follow_file(reading: CodeReading, tree: ast.Module, last: int, path: str) -> range:
+    """Follow the statements of a file, of which those behind a line do not concern DLLs; return the lines left over."""
     run = reading.run
     module = new_module(path)
     run.modules[module.name] = module
     run.environment = Namespace(module.names, module.names, path)
     try:
-        run.statements.execute([node for node in tree.body if node.lineno <= last])
-        reading.done = True
-        run.statements.execute([node for node in tree.body if node.lineno > last])
+        for node in tree.body:
+            reading.done = node.lineno > last
+            run.statements.execute([node])
     except (Thrown, Undecided):
-        return False
+        return range(node.lineno, last + 1)
     finally:
         reading.done = False
-    return True
+    return range(0)
 
 
 def _spelled_calls(source: str, path: str) -> Iterator[UnreadCall]:

@@ -541,7 +541,7 @@ class PythonRun:
         assert place is not None
         self.store(place.names, name, value)
 
-    def lose(self, node: ast.stmt) -> None:
+    def lose(self, node: ast.AST) -> None:
         """Take what a statement that is left out assigns, or what it gives a key, to be unknown.
 
         A list has what it had: CUDA's pathfinder puts one more folder into those that it looks at.

@@ -140,7 +140,9 @@ class Statements:
             if value is not UNKNOWN and not isinstance(value, str):
                 raise error("TypeError", "str expected")
             self.run.store(self.run.machine.variables, key.upper(), value)
-        elif isinstance(owner, dict) and key is not UNKNOWN:
+        elif isinstance(owner, dict) and key is UNKNOWN:
+            self.run.lose(target)  # netgen fills one with the names of DLLs, which are not known
+        elif isinstance(owner, dict):
             self.run.store(owner, self.run.key(key), value)
         elif isinstance(owner, list) and isinstance(key, int) and -len(owner) <= key < len(owner):
             self.run.changing(owner)

@@ -219,6 +219,9 @@ def _compiled_imports(subject: Subject) -> Iterator[tuple[str, str]]:
             yield group, path
     declared = [module_name(file.path) for file in view.own_files if file.path.endswith(".pxd")]
     declared = [name for name in declared if view.module_file(name) is None and _has_class(view, name)]
+    # Cantera's one file has the code of all its modules, and makes them.
+    made = frozenset[str]().union(*(subject.images[path].exports.names for path in sources))
+    declared = [name for name in declared if f"PyInit_{name.rpartition('.')[2]}" not in made]
     for path, source in sources.items() if declared else ():
         data = source.read_at(0, min(source.size, LARGEST))
         yield from ((name, path) for name in declared if b"\0%b\0" % name.encode() in data)
