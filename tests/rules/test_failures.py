@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.subjects import SITE, codes, dll, edge, linked, loads, run, subject
+from tests.rules.subjects import SITE, dll, edge, linked, loads, run, subject
 from tests.support.environments import install, lay
 from tests.support.wheels import build_wheel, extension
 from tools.forge import forge_dll
@@ -26,26 +26,6 @@ def test_a_failure_without_another_finding_is_an_error():
     (found,) = run(subject({PYD: dll()}, events=[FAILED]))
     assert (found.code, str(found.severity), found.subject) == ("WF309", "error", "pkg/_core.pyd")
     assert found.message == "loading _core.pyd fails with error 1114 (_core.pyd -> odd.dll)"
-
-
-@pytest.mark.parametrize(
-    ("thing", "expected"),
-    [
-        (linked(edge(PYD, "gone.dll"), loaded=[loads(PYD, 126, ("_core.pyd", "gone.dll"))]), ["WF301:error"]),
-        (
-            subject(
-                {PYD: dll()},
-                events=[
-                    LoadOutcome(LoadEvent(PYD, "extension", "pkg._core", guarded=True), 126, ("_core.pyd", "odd.dll"))
-                ],
-            ),
-            [],
-        ),
-    ],
-    ids=["another finding explains it", "the code catches it"],
-)
-def test_a_failure_that_is_not_told_once_more(thing, expected):
-    assert codes(thing) == expected
 
 
 def test_a_failure_counts_as_long_as_an_error_about_it_is_reported():
@@ -122,11 +102,10 @@ class TestOrder:
         ("order", "version", "verdict", "code"),
         [
             ((), 26, Verdict.RISKY, 0),
-            ((), 44, Verdict.OK, 0),
             (("qt", "torch"), 26, Verdict.BROKEN, 1114),
             (("torch", "qt"), 26, Verdict.OK, 0),
         ],
-        ids=["none asked about", "a newer runtime", "the older runtime first", "torch first"],
+        ids=["none asked about", "the older runtime first", "torch first"],
     )
     def test_a_runtime_that_another_distribution_loads(self, tmp_path, order, version, verdict, code):
         paths = [torch(tmp_path), toolkit(tmp_path, version=version)]
@@ -193,7 +172,12 @@ class TestReplay:
         assert "zz.dll of qtdlls" in item.message
 
     @pytest.mark.parametrize(
-        ("order", "code"), [("abc", 0), ("bca", 127), ("cab", 0), ("acb", 0), ("cba", 0), ("bac", 127)]
+        ("order", "code"),
+        [
+            ("abc", 0),
+            ("bca", 127),
+            ("cba", 0),
+        ],
     )
     def test_an_order_of_three(self, tmp_path, order, code):
         """a needs f, which b's zz.dll does not have; a's and c's have all that anyone needs."""

@@ -30,7 +30,6 @@ CUDA = LIB + "torch_cuda.dll"
             "sm_35",
             "cuBLAS of CUDA 11.8, the last toolkit with code for sm_35",
         ),
-        ("cutensor.dll", ("sm_50", "sm_60"), None, "sm_35", "a release of cuTENSOR"),
         ("kernels.dll", ("sm_50", "sm_60"), None, "sm_35", "-DCMAKE_CUDA_ARCHITECTURES=35"),
         (
             "cublas64_11.dll",
@@ -41,7 +40,6 @@ CUDA = LIB + "torch_cuda.dll"
         ),
         ("torch_cuda.dll", ("sm_86",), "12.4", "sm_120", "ARCH_LIST=12.0 and CUDA 12.8, the first toolkit"),
         ("torch_cuda.dll", ("sm_86",), "12.1", "sm_35", "ARCH_LIST=3.5 and CUDA 11.8, the last toolkit"),
-        ("torch_cuda.dll", ("sm_86",), "11.8", "sm_35", "TORCH_CUDA_ARCH_LIST=3.5"),
     ],
 )
 def test_the_remedy_fits_the_maker_and_the_toolkit_knows_the_card(name, archs, cuda, gpu, hint):
@@ -103,8 +101,6 @@ def test_dlls_with_one_remedy_are_told_together():
             ["WF501:error"],
             "470, does not compile its PTX 7.8, only that of CUDA 11.4",
         ),
-        ("ptx_50@9.0", "sm_61", ["WF502:info"], "and must be 580 or later"),
-        ("ptx_50@9.1", "sm_61", ["WF501:error"], "580, does not compile its PTX 9.1, only that of CUDA 13.0"),
         ("ptx_86@9.9", "sm_120", ["WF502:info"], "and a driver older than the toolkit cannot"),
         ("ptx_90@7.8", "sm_37", ["WF501:error"], "none of which runs on sm_37"),
     ],
@@ -120,25 +116,21 @@ def test_ptx_that_no_driver_of_the_card_compiles(ptx, gpu, expected, said):
     ("archs", "gpu", "more", "expected"),
     [
         (("ptx_86",), "sm_89", {}, ["WF502:info"]),
-        (("sm_86",), "sm_89", {}, []),
-        (("sm_50",), None, {}, []),
         ((), "sm_89", {}, ["WF507:info"]),
-        (None, "sm_89", {}, ["WF507:info"]),
         (("sm_52",), "sm_35", {"size": 345_088}, []),
-        (("sm_52", "ptx_52"), "sm_35", {"size": 345_088}, []),
         (("sm_52", "ptx_52"), "sm_35", {"size": 5 << 20}, ["WF501:error"]),
         (("sm_50",), "sm_35", {"size": 345_088}, ["WF501:error"]),
         (("sm_35",), "sm_35", {"cuda": "11.8"}, []),
         (("sm_35",), "sm_35", {"cuda": "12.1"}, ["WF503:error"]),
-        (("sm_61",), "sm_61", {"cuda": "12.1"}, []),
-        (("sm_61",), "sm_61", {"cuda": "13.0"}, []),
-        (("sm_86",), "sm_86", {"cuda": "13.0"}, []),
         (("sm_21",), "sm_21", {"cuda": "10.2"}, ["WF503:error"]),
     ],
     ids=[
-        *("PTX", "the same major", "no card asked about", "no code", "no sections"),
-        *("what nvcc leaves behind", "also as PTX", "kernels in a large DLL", "a kernel in a small one"),
-        *("the last driver runs CUDA 11", "not CUDA 12", "Pascal's runs 12", "and 13.0", "new drivers", "Fermi"),
+        *(
+            "PTX",
+            "no code",
+        ),
+        *("what nvcc leaves behind", "kernels in a large DLL", "a kernel in a small one"),
+        *("the last driver runs CUDA 11", "not CUDA 12", "Fermi"),
     ],
 )
 def test_code_card_and_last_driver(archs, gpu, more, expected):
@@ -183,7 +175,6 @@ def test_torch_for_an_old_card_with_a_cudnn_that_dropped_it(tmp_path):
     ("own", "library", "name"),
     [
         pytest.param(("sm_35", "sm_86"), MANY, "cudnn64_8.dll", id="a card in common"),
-        pytest.param(("sm_89",), ("sm_86",), "cudnn64_8.dll", id="machine code that runs on later minors"),
         pytest.param(("sm_120",), ("sm_80", "ptx_90"), "cudnn64_8.dll", id="PTX that the driver compiles"),
         pytest.param(("sm_35",), (*["sm_50"] * 100, "sm_35"), "cudnn64_8.dll", id="code behind the first entries"),
         pytest.param(("sm_35",), (), "cudnn64_8.dll", id="a library without code"),
@@ -219,10 +210,7 @@ def found(wheel: Path, **options: object) -> dict[str, str]:
         ("2.4.0+cu124", "551.86", "WF415", "driver 551.86 runs CUDA 12.4"),
         ("2.7.0+cu128", "551.86", "WF415", "minor version compatibility"),
         ("2.7.0+cu126", "551.86", "WF415", "only PTX of CUDA 12.4 and before"),
-        ("2.12.0+cu134", "581.57", "WF415", "only PTX of CUDA 13.0 and before"),
         ("2.9.0+cu130", "577.00", "WF414", "CUDA 13.0 needs driver 580 or later"),
-        ("2.7.0+cu128", "526.98", "WF414", "needs driver 527.41 or later"),
-        ("2.0.1+cu118", "470.05", "WF415", "only PTX of CUDA 11.4 and before"),
     ],
 )
 def test_the_driver_and_the_release(tmp_path, version, driver, code, said):
@@ -231,11 +219,8 @@ def test_the_driver_and_the_release(tmp_path, version, driver, code, said):
     assert said in answers[code]
 
 
-def test_without_the_question_there_is_no_answer(tmp_path):
+def test_without_the_question_or_without_cuda_there_is_no_answer(tmp_path):
     assert found(cuda_wheel(tmp_path, "2.9.0+cu130")) == {}
-
-
-def test_a_wheel_without_cuda_says_so(tmp_path):
     wheel = build_wheel(tmp_path, files={"pkg/x.dll": forge_dll("x.dll", exports=["f"])})
     assert "no CUDA release" in found(wheel, driver="551.86")["WF415"]
 
@@ -255,11 +240,8 @@ def test_ptx_that_the_driver_does_not_compile(tmp_path):
     [
         ("RTX 5090", "551.86", "driver 551.86 is older than the first for sm_120, 570"),
         ("RTX 5090", "572.16", ""),
-        ("RTX 4090", "517.48", "is older than the first for sm_89, 520"),
-        ("Tesla K40c", "474.44", ""),
         ("Tesla K40c", "551.86", "is newer than the last for sm_35 (Kepler), 470"),
         ("GTX 1080 Ti", "582.28", ""),
-        ("GTX 1080 Ti", "591.44", "is newer than the last for sm_61 (Maxwell, Pascal or Volta), 580"),
         ("RX 7900 XTX", "551.86", ""),
     ],
 )

@@ -46,8 +46,6 @@ def test_the_same_name_for_another_processor_is_not_a_copy():
     ("beside", "name", "idle"),
     [
         ("libcef.dll", "libEGL.dll", False),
-        ("libcef.dll", "vk_swiftshader.dll", False),
-        ("Qt5Gui.dll", "libEGL.dll", False),
         ("Qt6Gui.dll", "opengl32sw.dll", False),
         ("Qt6Gui.dll", "libEGL.dll", True),
         ("browser.exe", "libEGL.dll", False),

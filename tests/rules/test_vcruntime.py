@@ -37,24 +37,24 @@ def using(
     ("linker", "runtime", "symbols", "expected"),
     [
         ((14, 44), (14, 44, 35211, 0), LOCKING, []),
-        ((14, 29), (14, 44, 35211, 0), LOCKING, []),
         ((14, 44), (14, 29, 30133, 0), LOCKING, ["WF409:warning"]),
         ((14, 44), (14, 29, 30133, 0), OLD_LOCKING, ["WF409:info"]),
-        ((14, 44), (14, 29, 30133, 0), ("_Xlength_error",), ["WF409:info"]),
         ((14, 44), (14, 42, 0, 0), LOCKING, ["WF409:info"]),
-        ((14, 38), (14, 29, 0, 0), LOCKING, ["WF409:info"]),
-        ((2, 41), (14, 29, 0, 0), LOCKING, []),
         ((14, 0), (14, 29, 0, 0), LOCKING, []),
         ((14, 44), (12, 0, 0, 0), LOCKING, []),
     ],
-    ids=["same", "newer", "mutex", "old-mutex", "no-mutex", "a-little", "before-that-mutex", "mingw", "lld", "other"],
+    ids=["same", "mutex", "old-mutex", "a-little", "lld", "other"],
 )
 def test_the_runtime_in_the_wheel_against_the_linker(linker, runtime, symbols, expected):
     assert codes(using(OWN_NAME, runtime, linker, symbols)) == expected
 
 
 @pytest.mark.parametrize(
-    ("compiler", "expected"), [(30151, []), (33811, ["WF409:warning"]), (35227, ["WF409:warning"]), (21005, [])]
+    ("compiler", "expected"),
+    [
+        (30151, []),
+        (35227, ["WF409:warning"]),
+    ],
 )
 def test_the_newest_compiler_counts_where_the_linker_is_older(compiler, expected):
     """As in cuDNN 8.9: linked by 14.20 from objects that a newer compiler made."""
@@ -111,7 +111,11 @@ def test_a_wheel_that_counts_on_the_runtime_of_the_machine(linker, symbols, load
 
 
 @pytest.mark.parametrize(
-    ("version", "expected"), [((14, 44, 35211, 0), ["WF409:info"]), ((14, 38, 0, 0), []), ((14, 26, 28720, 3), [])]
+    ("version", "expected"),
+    [
+        ((14, 44, 35211, 0), ["WF409:info"]),
+        ((14, 38, 0, 0), []),
+    ],
 )
 def test_pythons_own_runtime_is_there_before(version, expected):
     path = SITE + "pkg/vcruntime140.dll"
