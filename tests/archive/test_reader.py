@@ -31,7 +31,7 @@ def member(csize: int, usize: int, offset: int = 0) -> Member:
 
 @pytest.mark.parametrize(
     ("csize", "usize", "wide"),
-    [(5, 9, False), (5, LIMIT - 1, False), (5, LIMIT, True), (LIMIT, 5, True), (LIMIT + 1, LIMIT + 1, True)],
+    [(5, LIMIT - 1, False), (5, LIMIT, True), (LIMIT, 5, True)],
 )
 def test_local_headers(csize, usize, wide):
     raw = local_header(member(csize, usize))
@@ -45,11 +45,8 @@ def test_local_headers(csize, usize, wide):
 @pytest.mark.parametrize(
     ("csize", "usize", "offset", "values"),
     [
-        (5, 9, 0, ()),
         (5, 9, LIMIT - 1, ()),
         (5, 9, LIMIT, (LIMIT,)),
-        (5, LIMIT, 1, (LIMIT,)),
-        (5, LIMIT + 7, LIMIT + 3, (LIMIT + 7, LIMIT + 3)),
         (LIMIT + 1, LIMIT + 2, LIMIT + 3, (LIMIT + 2, LIMIT + 1, LIMIT + 3)),
     ],
 )
@@ -67,7 +64,6 @@ def test_directory_entries_hold_just_the_values_that_do_not_fit(csize, usize, of
     [
         (65534, 100, 100, False),
         (65535, 100, 100, True),
-        (65536, 100, 100, True),
         (1, LIMIT - 1, LIMIT - 1, False),
         (1, LIMIT, 1, True),
         (1, 1, LIMIT, True),

@@ -117,10 +117,7 @@ def test_dist_is_what_is_meant_without_a_path(command, tmp_path, monkeypatch, ru
     ("words", "said"),
     [
         (["check", "dist"], "did you mean 'scan'?"),
-        (["show", "dist"], "did you mean 'scan'?"),
-        (["fix", "dist"], "did you mean 'repair'?"),
         (["scan", "dist", "--report", "x.html"], "did you mean html=x.html?"),
-        (["scan", "dist", "--report", "out/x.md"], "did you mean markdown=out/x.md?"),
         (["scan", "dist", "--target", "windows11"], "did you mean 'windows-11'?"),
     ],
 )

@@ -119,10 +119,8 @@ def test_the_old_spelling_of_diagnose_issue(folder, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("argv", "shown"),
     [
-        (["scan", "dist"], "wheelfix scan dist"),
         (["scan", "a b.whl", "C:\\x\\y.whl"], "wheelfix scan 'a b.whl' C:\\x\\y.whl"),
         (["scan", "/home/me/dist/*.whl"], "wheelfix scan ~/dist/*.whl"),
-        (["scan", "--root", "https://me:pass@host/x"], "wheelfix scan --root https://host/x"),
         (["scan", "https://host/x.whl?sig=abc&y=1"], "wheelfix scan https://host/x.whl"),
         (["scan", "--api-token", "hush", "dist"], "wheelfix scan --api-token *** dist"),
         (["scan", "--password=hush"], "wheelfix scan --password=***"),

@@ -41,9 +41,7 @@ def here(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        pytest.param(["dist/a.whl"], ["dist/a.whl"], id="a file"),
         pytest.param(["dist/*.whl"], ["dist/a.whl", "dist/b.whl"], id="a pattern nobody expanded"),
-        pytest.param(["dist/**/*.whl"], ["dist/a.whl", "dist/b.whl", "dist/old/z.whl"], id="a deep pattern"),
         pytest.param(["dist"], ["dist/C.WHL", "dist/a.whl", "dist/b.whl"], id="a folder of wheels"),
         pytest.param(["pkg"], ["pkg"], id="a folder without wheels stays a folder"),
         pytest.param(
@@ -64,7 +62,6 @@ def test_expansion(here, words, expected):
     [
         ("dist/x*.whl", "the pattern dist/x*.whl matches nothing", "dist holds 3 wheels"),
         ("build/*.whl", "the pattern build/*.whl matches nothing", "there is no folder build"),
-        ("*.zip", "the pattern *.zip matches nothing", "this folder holds 1 wheel"),
         ("dist/d.whl", "dist/d.whl does not exist", "dist holds 3 wheels"),
         ("", "an empty path was given", "check the variable that should hold it"),
     ],
@@ -171,12 +168,10 @@ def test_diff_of_two_releases(server, run):
     ("words", "code", "says"),
     [
         (["demo==9"], 3, "there is no wheel of demo==9"),
-        (["nothing==1"], 3, "there is no distribution nothing"),
         (["demo==1.0", "--python-version", "3.7"], 3, "demo==1.0 has no wheel for win_amd64 and Python 3.7"),
         (["demo==1.0", "--platform", "win_arm64"], 3, "version 1.0 has wheels for cp311-win_amd64"),
         (["demo==1.0", "--python-version", "eleven"], 2, "is not a version of Python 3"),
         (["demo==1.0", "--offline"], 4, "--offline was given"),
-        (["demo=="], 3, "demo== does not exist"),
         (["demo==not a version"], 2, "is neither a file nor a requirement"),
         (["demo==1.0", "--index-url", "ftp://x/simple"], 2, "is not the URL of an index"),
     ],

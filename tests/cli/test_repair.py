@@ -32,7 +32,6 @@ SBOM = "torch-2.7.1+cu117.dist-info/sboms/wheelfix.cdx.json"
     ("options", "expected"),
     [
         pytest.param([], True, id="by-default"),
-        pytest.param(["--sbom"], True, id="asked-for"),
         pytest.param(["--no-sbom"], False, id="refused"),
     ],
 )
