@@ -90,7 +90,6 @@ CASES = {
     "no-mangle with a pattern": (["--no-mangle", "in*.dll,x.dll"], {"pkg.libs/outer-*.dll", "pkg.libs/inner.dll"}),
     "no-mangle-all": (["--no-mangle-all"], {"pkg.libs/outer.dll", "pkg.libs/inner.dll"}),
     "lib-sdir": (["-L", ".dlls"], {"pkg.dlls/outer-*.dll", "pkg.dlls/inner-*.dll"}),
-    "lib-sdir, long": (["--lib-sdir", "_bin", "--no-mangle-all"], {"pkg_bin/outer.dll", "pkg_bin/inner.dll"}),
 }
 
 

@@ -136,13 +136,6 @@ def test_a_dll_that_code_may_find_is_not_copied(tmp_path):
         repaired(wheel)
 
 
-def test_a_wheel_that_needs_nothing_is_copied(tmp_path):
-    wheel = build_wheel(tmp_path / "dist", "pure", "1.0", "py3-none-any", {"pure/__init__.py": b""}, purelib=True)
-    result = repaired(wheel)
-    assert result.outcome == "unchanged"
-    assert result.output.read_bytes() == wheel.read_bytes()
-
-
 def test_a_build_tag_is_in_name_and_wheel_file(tmp_path):
     wheel, roots = kepler(tmp_path, kepler_cu114())
     result = repaired(wheel, *roots.values(), build_tag="1vendored")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import struct
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from hypothesis import strategies as st
 from tests.roots.trees import MadeUp, dll, grow
 from tests.support.nvidia import CUPTI, TOOLKITS, nvidia_dll, toolkit_files
 from tests.support.wheels import build_wheel
-from tools.forge import forge_dll
 from wheelfix.model import FileVersion, Machine
 from wheelfix.pe.image import read_image
 from wheelfix.roots.choice import (
@@ -24,7 +22,6 @@ from wheelfix.roots.choice import (
     Terms,
     choose,
     choose_release,
-    gpu_objection,
     never_vendored,
 )
 from wheelfix.roots.gather import named_root
@@ -231,7 +228,6 @@ def test_cudnn_for_the_major_of_the_wheel(tmp_path):
     [
         ("nvidia-cuda-runtime-cu11", "11.7.99", "11.7", True),
         ("nvidia-cuda-runtime-cu11", "11.8.89", "11.7", False),
-        ("nvidia-cublas-cu11", "11.10.3.66", "11.7", False),
     ],
 )
 def test_wheels_tell_their_cuda_release(tmp_path, package, version, wanted, fits):
@@ -364,12 +360,8 @@ def test_what_is_not_redistributable_comes_only_by_name_and_with_a_warning(tmp_p
     ("name", "because"),
     [
         ("nvcuda.dll", "driver"),
-        ("nvml.dll", "driver"),
         ("KERNEL32.dll", "part of Windows"),
-        ("api-ms-win-crt-runtime-l1-1-0.dll", "part of Windows"),
-        ("ucrtbase.dll", "part of Windows"),
         ("python311.dll", "it comes with Python"),
-        ("vcruntime140.dll", "it comes with Python"),
         ("msvcp140.dll", "--with-vcredist"),
         ("msvcp140d.dll", "debug runtime"),
     ],
@@ -385,9 +377,7 @@ def test_never_vendored(tmp_path, name, because):
     ("name", "allowed"),
     [
         ("msvcp140.dll", True),
-        ("vcruntime140.dll", True),
         ("msvcp140d.dll", False),
-        ("ucrtbase.dll", False),
         ("uv.dll", True),
     ],
 )
@@ -399,43 +389,6 @@ def test_warnings_of_the_root_reach_the_choice(tmp_path):
     root = dataclasses.replace(folder(tmp_path, {"uv.dll": dll("uv.dll")}), warnings=("everyone can write to it",))
     outcome = decide([root], DllRequest("uv.dll"))
     assert outcome.warnings == ("everyone can write to it",)
-
-
-def with_code(name: str, *capabilities: int) -> bytes:
-    """A DLL with machine code for these architectures: one container, one empty entry for each."""
-    entries = b"".join(
-        struct.pack("<HHIIIIIII", 2, 0x101, 64, 8, 0, 0, 0, 0, capability).ljust(64, b"\0") + bytes(8)
-        for capability in capabilities
-    )
-    container = struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(entries)) + entries
-    return forge_dll(name, sections={".nv_fatb": container})
-
-
-def library(base: Path, *capabilities: int) -> Path:
-    """A folder with cuDNN: a front without code, and a part that does the work."""
-    part = "cudnn_cnn_infer64_8.dll"
-    return grow(
-        base, {"bin/cudnn64_8.dll": dll("cudnn64_8.dll", base.name), f"bin/{part}": with_code(part, *capabilities)}
-    )
-
-
-def test_the_family_beside_the_front_is_asked(tmp_path):
-    host = Host()
-    new, old = library(tmp_path / "v8.9", 50, 86), library(tmp_path / "v8.2", 35, 86)
-    with RootIndex([named_root(new, host), named_root(old, host)]) as index:
-        files = index.candidates("cudnn64_8.dll")
-        assert [index.archs(file) for file in files] == [(), ()]
-        terms = Terms(objection=gpu_objection(index, "sm_35", lambda archs: "sm_35" in archs))
-        outcome = choose(DllRequest("cudnn64_8.dll"), index, terms)
-        assert outcome.winner.root.version == "8.2"
-        reason = (
-            "cudnn_cnn_infer64_8.dll has no code for sm_35, only for sm_50, sm_86; "
-            "take cuDNN 8.7.0, the last that is known to have code for sm_35"
-        )
-        assert outcome.considered[1].reason == reason
-    with RootIndex([named_root(new, host)]) as index:
-        terms = Terms(objection=gpu_objection(index, "sm_35", lambda archs: "sm_35" in archs))
-        assert choose(DllRequest("cudnn64_8.dll"), index, terms).warnings == (reason,)
 
 
 CU117 = Wanted(frozenset({"11.7"}), "its version 2.0.1+cu117")

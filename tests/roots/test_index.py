@@ -224,8 +224,6 @@ def test_the_exact_spelling_wins_on_a_disk_that_has_both(tmp_path):
         ("v12.4.1", (12, 4, 1)),
         ("2023.2.0-1", (2023, 2, 0)),
         ("latest", ()),
-        ("", ()),
-        ("11.8.20220929", (11, 8, 20220929)),
     ],
 )
 def test_numbers(text, numbers):

