@@ -116,12 +116,10 @@ def test_none_without_a_place_for_gpu_code(file):
 @pytest.mark.parametrize(
     ("content", "archs", "odd"),
     [
-        pytest.param(b"\0" * 64, (), "", id="zeros"),
         pytest.param(container(version=9), (), "version 9", id="another-version"),
         pytest.param(container(entry(SASS, 80), entry(9, 80)), ("sm_80",), "unknown kind 9", id="another-kind"),
         pytest.param(container(entry(SASS, 80), entry(SASS, 70)[:-60]), ("sm_80",), "", id="cut-entry"),
         pytest.param(container(entry(SASS, 80), bytes(64)), ("sm_80",), "makes no sense", id="no-entry"),
-        pytest.param(container(entry(SASS, 80), entry(SASS, 5)), ("sm_80",), "makes no sense", id="no-such-card"),
         pytest.param(
             struct.pack("<IHHQ", 0xBA55ED50, 1, 16, 1 << 60) + entry(SASS, 80), ("sm_80",), "beyond", id="endless"
         ),
@@ -269,12 +267,15 @@ def test_zstd_is_unpacked_where_it_is_there(monkeypatch):
     [
         (packed(bundle("gfx1100"), 3, gpucode.ZLIB, b"nothing"), "damaged"),
         (packed(bundle("gfx1100"), 9), "version 9"),
-        (packed(bundle("gfx1100"), 3, 7), "unknown method 7"),
         (gpucode.COMPRESSED, ""),
         (gpucode.BUNDLE + b"\xff" * 40, ""),
-        (gpucode.BUNDLE * 50, ""),
     ],
-    ids=["damaged", "version", "method", "cut", "huge", "repeated"],
+    ids=[
+        "damaged",
+        "version",
+        "cut",
+        "huge",
+    ],
 )
 def test_what_cannot_be_read_is_said(section, said):
     found = code({".hip_fat": section})

@@ -66,7 +66,7 @@ def test_the_first_of_two_languages_wins():
     assert found.strings == {"A": "x"}
 
 
-@pytest.mark.parametrize("length", [0, 3, 4, 200], ids=["zero", "without-end", "in-words", "nonsense"])
+@pytest.mark.parametrize("length", [0, 3, 200], ids=["zero", "without-end", "nonsense"])
 def test_the_stated_length_of_a_string_is_not_believed(length):
     """Some compilers count bytes, some words, some leave the zero out."""
     found = parse_version(leaf(block("0409", children=padded(string("A", "one", length=length), string("B", "two")))))
@@ -77,8 +77,6 @@ def test_the_stated_length_of_a_string_is_not_believed(length):
 @pytest.mark.parametrize(
     "data",
     [
-        pytest.param(b"", id="nothing"),
-        pytest.param(bytes(64), id="zeros"),
         pytest.param(b"\xff" * 64, id="ones"),
         pytest.param(block("SOMETHING_ELSE", bytes(52)), id="another-block"),
     ],
@@ -130,7 +128,6 @@ def test_english_before_others(languages, expected):
 @pytest.mark.parametrize(
     "file",
     [
-        pytest.param(b"", id="empty"),
         pytest.param(b"MZ" + bytes(100), id="no-pe"),
         pytest.param(raw_pe(bytes(16)), id="no-resources"),
         pytest.param(raw_pe(bytes(16), {2: (0x7F000000, 9)}), id="resources-outside"),
@@ -182,10 +179,8 @@ def test_a_linker_alone():
 @pytest.mark.parametrize(
     "file",
     [
-        pytest.param(b"", id="empty"),
         pytest.param(b"MZ" + bytes(200), id="no-pe"),
         pytest.param(forge_dll("a.dll", exports=["f"]), id="no-rich-header"),
-        pytest.param(with_rich(rich()), id="no-rows"),
         pytest.param(with_rich(b"DanSRich" + bytes(4)), id="too-short"),
         pytest.param(with_rich(rich((0x102, 35207, 1))[:-4] + b"\0\0\0\0"), id="another-key"),
     ],
