@@ -7,9 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import wheelfix
+from tests.support.tables import named_cases
 from tests.support.wheels import build_wheel, extension
 from tools.forge import forge_dll
 
@@ -40,7 +39,7 @@ print("modules after exit code", int(code), *sys.modules, sep="\\n")
 """
 
 
-@pytest.mark.parametrize("words", [["scan"], ["repair", "-w", "out", "-q"]], ids=["scan", "repair"])
+@named_cases("words", {"scan": ["scan"], "repair": ["repair", "-w", "out", "-q"]})
 def test_a_small_wheel_imports_little(tmp_path, words):
     files = {
         "pkg/__init__.py": "from pkg import _core\n",

@@ -10,6 +10,7 @@ import pytest
 
 from tests.archive.byhand import Entry, deflate, write_wheel_by_hand
 from tests.archive.hostile import CASES, TEXT, refused_by
+from tests.support.tables import named_cases
 from tests.support.wheels import build_wheel
 from wheelfix.archive import conformance
 from wheelfix.archive.conformance import check_archive, stored_fault
@@ -110,12 +111,12 @@ def test_a_wheel_stays_as_it_is_where_nothing_is_asked_for_or_to_be_gained(tmp_p
     assert (tmp_path / "out" / wheel.name).read_bytes() == wheel.read_bytes()
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "files",
-    [
-        pytest.param({"data": random.Random(7).randbytes(200_000)}, id="what cannot be compressed"),
-        pytest.param({"data": TEXT_STORED[:2000]}, id="a few bytes"),
-    ],
+    {
+        "what cannot be compressed": {"data": random.Random(7).randbytes(200_000)},
+        "a few bytes": {"data": TEXT_STORED[:2000]},
+    },
 )
 def test_where_nothing_would_be_saved_there_is_no_finding(files, tmp_path):
     with Archive.open(build(tmp_path, **files)) as archive:

@@ -11,6 +11,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from tests.archive.byhand import DIST_INFO, Entry, build_zip, wheel_entries, write_wheel_by_hand
+from tests.support.tables import named_cases
 from tests.support.wheels import build_wheel
 from tools.forge import forge_dll
 from wheelfix.archive.metadata import WheelInfo, parse_headers, requirement_faults
@@ -89,34 +90,34 @@ def _nothing(_: list[Entry]) -> None:
     pass
 
 
-@pytest.mark.parametrize(
-    ("build", "kinds"),
-    [
-        (_without("METADATA"), ["metadata-missing"]),
-        (_without("WHEEL"), ["wheel-file-missing"]),
-        (_edit("METADATA", b"Name: pkg", b"Name: other"), ["name-mismatch"]),
-        (_edit("METADATA", b"Name: pkg", b"Name: PkG"), []),
-        (_edit("METADATA", b"Version: 1.0", b"Version: 1.1"), ["name-mismatch"]),
-
-
-        (_edit("WHEEL", b"Tag: py3-none-any", b"Tag: py3-none-win_amd64"), ["tag-mismatch"]),
-
-        (_edit("WHEEL", b"Tag: py3-none-any\n", b""), ["tag-mismatch"]),
-        (_edit("WHEEL", b"Wheel-Version: 1.0", b"Wheel-Version: 2.0"), ["wheel-version"]),
-
-        (_with(_nothing, "pkg-1.0-7-py3-none-any.whl"), ["tag-mismatch"]),
-        (_with(_nothing, "other-1.0-py3-none-any.whl"), ["name-mismatch", "name-mismatch"]),
-        (_with(lambda entries: entries.append(entries.pop(0))), ["dist-info-not-last"]),
-        (_with(lambda entries: entries.append(Entry("q-1.dist-info/METADATA"))),
-         ["several-dist-info", "dist-info-not-last"]),
-        (_edit("METADATA", b"Metadata-Version: 2.1", b"Metadata-Version: 2.4\nLicense-File: LICENSE"),
-         ["license-file-missing"]),
-        (_edit("METADATA", b"Metadata-Version: 2.1", b"Metadata-Version: 2.1\nLicense-File: LICENSE"), []),
-    ],
-    ids=["no-metadata", "no-wheel", "name", "name-case", "version",   "tag",
-          "no-tag", "wheel-2",  "build", "file-name", "not-last", "several", "license",
-         "license-before-2.4"],
-)  # fmt: skip
+@named_cases(
+    "build, kinds",
+    {
+        "no-metadata": (_without("METADATA"), ["metadata-missing"]),
+        "no-wheel": (_without("WHEEL"), ["wheel-file-missing"]),
+        "name": (_edit("METADATA", b"Name: pkg", b"Name: other"), ["name-mismatch"]),
+        "name-case": (_edit("METADATA", b"Name: pkg", b"Name: PkG"), []),
+        "version": (_edit("METADATA", b"Version: 1.0", b"Version: 1.1"), ["name-mismatch"]),
+        "tag": (_edit("WHEEL", b"Tag: py3-none-any", b"Tag: py3-none-win_amd64"), ["tag-mismatch"]),
+        "no-tag": (_edit("WHEEL", b"Tag: py3-none-any\n", b""), ["tag-mismatch"]),
+        "wheel-2": (_edit("WHEEL", b"Wheel-Version: 1.0", b"Wheel-Version: 2.0"), ["wheel-version"]),
+        "build": (_with(_nothing, "pkg-1.0-7-py3-none-any.whl"), ["tag-mismatch"]),
+        "file-name": (_with(_nothing, "other-1.0-py3-none-any.whl"), ["name-mismatch", "name-mismatch"]),
+        "not-last": (_with(lambda entries: entries.append(entries.pop(0))), ["dist-info-not-last"]),
+        "several": (
+            _with(lambda entries: entries.append(Entry("q-1.dist-info/METADATA"))),
+            ["several-dist-info", "dist-info-not-last"],
+        ),
+        "license": (
+            _edit("METADATA", b"Metadata-Version: 2.1", b"Metadata-Version: 2.4\nLicense-File: LICENSE"),
+            ["license-file-missing"],
+        ),
+        "license-before-2.4": (
+            _edit("METADATA", b"Metadata-Version: 2.1", b"Metadata-Version: 2.1\nLicense-File: LICENSE"),
+            [],
+        ),
+    },
+)
 def test_places_that_disagree(tmp_path, build, kinds):
     info = _info(build(tmp_path))
     assert [fault.kind for fault in info.faults] == kinds
@@ -181,13 +182,13 @@ LICENSE = (
 )
 
 
-@pytest.mark.parametrize(
-    ("text", "numpy"),
-    [
-        pytest.param(LICENSE.format(gap="        "), ("numpy",), id="blanks-continue-the-license"),
-        pytest.param(LICENSE.format(gap="        \x0c page 2"), ("numpy",), id="a-form-feed-ends-no-line"),
-        pytest.param(LICENSE.format(gap=""), None, id="an-empty-line-ends-the-header"),
-    ],
+@named_cases(
+    "text, numpy",
+    {
+        "blanks-continue-the-license": (LICENSE.format(gap="        "), ("numpy",)),
+        "a-form-feed-ends-no-line": (LICENSE.format(gap="        \x0c page 2"), ("numpy",)),
+        "an-empty-line-ends-the-header": (LICENSE.format(gap=""), None),
+    },
 )
 def test_lines_of_blanks_continue_a_field(text, numpy):
     """pandas 2.0.3 lost every Requires-Dist to a line of eight blanks within its license."""

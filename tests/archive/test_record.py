@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from installer.records import parse_record_file
 
 from tests.archive.byhand import DIST_INFO, Entry, build_zip, hash_bytes, record_row, wheel_entries, write_wheel_by_hand
+from tests.support.tables import named_cases
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import (
     Record,
@@ -147,34 +148,32 @@ INIT = record_row("pkg/__init__.py", b"answer = 42\n" * 20)
 MD5 = encode_digest(hashlib.md5(b"answer = 42\n" * 20).digest())
 
 
-@pytest.mark.parametrize(
-    ("change", "expected"),
-    [
-
-
-        (lambda text: text.replace(INIT, ""), [("row-missing", "pkg/__init__.py")]),
-        (lambda text: text + record_row("gone.py", b""), [("row-orphan", "gone.py")]),
-        (lambda text: text + "pkg/,,\n", [("row-folder", "pkg/")]),
-        (lambda text: text + "../../up.py,,\n", [("row-unsafe", "../../up.py")]),
-        (lambda text: text + INIT, [("row-duplicate", "pkg/__init__.py")]),
-        (lambda text: text.replace(",240", ",241"), [("size-stale", "pkg/__init__.py")]),
-        (lambda text: text.replace(",240", ","), [("size-missing", "pkg/__init__.py")]),
-        (lambda text: text.replace(INIT, "pkg/__init__.py,,240\n"), [("hash-missing", "pkg/__init__.py")]),
-        (
+@named_cases(
+    "change, expected",
+    {
+        "missing": (lambda text: text.replace(INIT, ""), [("row-missing", "pkg/__init__.py")]),
+        "orphan": (lambda text: text + record_row("gone.py", b""), [("row-orphan", "gone.py")]),
+        "folder": (lambda text: text + "pkg/,,\n", [("row-folder", "pkg/")]),
+        "unsafe": (lambda text: text + "../../up.py,,\n", [("row-unsafe", "../../up.py")]),
+        "twice": (lambda text: text + INIT, [("row-duplicate", "pkg/__init__.py")]),
+        "size": (lambda text: text.replace(",240", ",241"), [("size-stale", "pkg/__init__.py")]),
+        "no-size": (lambda text: text.replace(",240", ","), [("size-missing", "pkg/__init__.py")]),
+        "no-hash": (lambda text: text.replace(INIT, "pkg/__init__.py,,240\n"), [("hash-missing", "pkg/__init__.py")]),
+        "hash": (
             lambda text: text.replace(INIT, record_row("pkg/__init__.py", b"z" * 240)),
             [("hash-stale", "pkg/__init__.py")],
         ),
-        (lambda text: text.replace(INIT, f"pkg/__init__.py,md5={MD5},240\n"), [("hash-weak", "pkg/__init__.py")]),
-
-        (
+        "weak": (
+            lambda text: text.replace(INIT, f"pkg/__init__.py,md5={MD5},240\n"),
+            [("hash-weak", "pkg/__init__.py")],
+        ),
+        "self-hash": (
             lambda text: text.replace("RECORD,,", f"RECORD,sha256={DIGEST},5"),
             [("self-hash", f"{DIST_INFO}/RECORD")],
         ),
-        (lambda text: text.replace(f"{DIST_INFO}/RECORD,,\n", ""), [("row-missing", f"{DIST_INFO}/RECORD")]),
-    ],
-    ids=[  "missing", "orphan", "folder", "unsafe", "twice", "size", "no-size", "no-hash", "hash",
-         "weak",  "self-hash", "no-self"],
-)  # fmt: skip
+        "no-self": (lambda text: text.replace(f"{DIST_INFO}/RECORD,,\n", ""), [("row-missing", f"{DIST_INFO}/RECORD")]),
+    },
+)
 def test_disagreements(tmp_path, change, expected):
     path = _wheel(tmp_path, change(_rows()))  # type: ignore[operator]
     with Archive.open(path) as archive:

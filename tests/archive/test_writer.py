@@ -23,6 +23,7 @@ from tests.archive.byhand import (
     write_wheel_by_hand,
 )
 from tests.archive.hostile import CASES
+from tests.support.tables import named_cases
 from wheelfix.archive import writer
 from wheelfix.archive.changes import NewMember, WheelChanges, arrange, new_stamp
 from wheelfix.archive.conformance import check_archive
@@ -220,7 +221,7 @@ def test_stored_members_of_a_root_are_compressed(tmp_path):
     assert_right(target)
 
 
-@pytest.mark.parametrize("change", [{"both": {"crc": 5}}, {"packed": deflate(TEXT)[:-4]}], ids=["crc", "cut"])
+@named_cases("change", {"crc": {"both": {"crc": 5}}, "cut": {"packed": deflate(TEXT)[:-4]}})
 def test_a_damaged_root_gets_nothing_in(tmp_path, change):
     source = write_wheel_by_hand(tmp_path / "in")
     target = tmp_path / "out" / "x.whl"

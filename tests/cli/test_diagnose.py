@@ -16,6 +16,7 @@ import pytest
 from tests.remote.indexes import index_of
 from tests.support.environments import install, lay
 from tests.support.schemas import validate
+from tests.support.tables import named_cases
 from tests.support.wheels import build_wheel
 from tools.example import kepler_cu117, write_wheel
 from tools.forge import forge_dll
@@ -125,19 +126,18 @@ def test_garbage_exits_with_5(tmp_path, run):
     assert run("diagnose", file, code=5).err == ""
 
 
-@pytest.mark.parametrize(
-    ("argv", "code", "reported"),
-    [
-        ([], 2, "nothing to diagnose"),
-        (["gone.txt"], 3, "the file does not exist"),
-        (["OSError: [WinError 126] no"], 3, "itself with --text"),
-        (["x.txt", "--text", "y"], 2, "both a file and --text"),
-        (["torch-1-cp311-cp311-win_amd64.whl"], 2, "--wheel"),
-        (["--env", "gone"], 3, "gone"),
-        (["--wheel", "gone.whl"], 3, "gone.whl"),
-        (["--text", "x", "--assume", "luck"], 2, "luck"),
-    ],
-    ids=["nothing", "no-file", "text-as-file", "two-texts", "wheel", "no-env", "no-wheel", "assume"],
+@named_cases(
+    "argv, code, reported",
+    {
+        "nothing": ([], 2, "nothing to diagnose"),
+        "no-file": (["gone.txt"], 3, "the file does not exist"),
+        "text-as-file": (["OSError: [WinError 126] no"], 3, "itself with --text"),
+        "two-texts": (["x.txt", "--text", "y"], 2, "both a file and --text"),
+        "wheel": (["torch-1-cp311-cp311-win_amd64.whl"], 2, "--wheel"),
+        "no-env": (["--env", "gone"], 3, "gone"),
+        "no-wheel": (["--wheel", "gone.whl"], 3, "gone.whl"),
+        "assume": (["--text", "x", "--assume", "luck"], 2, "luck"),
+    },
 )
 def test_what_makes_no_sense_is_said(argv, code, reported, run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -18,6 +18,7 @@ import pytest
 import wheelfix
 from tests.support.environments import install
 from tests.support.schemas import validate
+from tests.support.tables import named_cases
 from tests.support.wheels import build_wheel, extension
 from tools.forge import forge_dll
 from wheelfix.archive.reader import Archive
@@ -101,28 +102,26 @@ def within_a_class(error: BaseException) -> RuntimeError:
     return wrapped
 
 
-@pytest.mark.parametrize(
-    ("error", "code", "message"),
-    [
-        pytest.param(
+@named_cases(
+    "error, code, message",
+    {
+        "input": (
             InputError("x.whl is no wheel", because="it is no ZIP", hint="build it again"),
             3,
             "wheelfix: error: x.whl is no wheel\n  because: it is no ZIP\n  hint: build it again\n",
-            id="input",
         ),
-        pytest.param(EnvironmentFailure("no disk"), 4, "wheelfix: error: no disk\n", id="environment"),
-        pytest.param(KeyboardInterrupt(), 130, "wheelfix: interrupted\n", id="ctrl-c"),
-        pytest.param(within_a_class(KeyboardInterrupt()), 130, "wheelfix: interrupted\n", id="ctrl-c-in-an-import"),
-        pytest.param(
+        "environment": (EnvironmentFailure("no disk"), 4, "wheelfix: error: no disk\n"),
+        "ctrl-c": (KeyboardInterrupt(), 130, "wheelfix: interrupted\n"),
+        "ctrl-c-in-an-import": (within_a_class(KeyboardInterrupt()), 130, "wheelfix: interrupted\n"),
+        "full disk": (
             OSError(errno.ENOSPC, "No space left on device", "out.json"),
             4,
             "wheelfix: error: out.json\n  because: No space left on device\n"
             "  hint: free some space, or write to another disk\n",
-            id="full disk",
         ),
-        pytest.param(MemoryError(), 4, "wheelfix: error: out of memory\n  hint: try fewer jobs: -j 1\n", id="memory"),
-        pytest.param(BrokenPipeError(errno.EPIPE, "Broken pipe"), 4, "", id="broken pipe"),
-    ],
+        "memory": (MemoryError(), 4, "wheelfix: error: out of memory\n  hint: try fewer jobs: -j 1\n"),
+        "broken pipe": (BrokenPipeError(errno.EPIPE, "Broken pipe"), 4, ""),
+    },
 )
 def test_every_failure_is_a_message_and_a_code(error, code, message, monkeypatch, capsys):
     failing(monkeypatch, error)
@@ -331,7 +330,7 @@ def test_the_help_of_verify_names_the_threshold_that_it_has(capsys):
     assert shown == {"scan": "error", "verify": "warning"}
 
 
-@pytest.mark.parametrize("loud", [[], ["-v"], ["-q"]], ids=["plain", "verbose", "quiet"])
+@named_cases("loud", {"plain": [], "verbose": ["-v"], "quiet": ["-q"]})
 def test_versions_of_large_files_count_whatever_is_printed(tmp_path, run, loud):
     """``scan --select WF4 --fail-on warning`` exited with 0, and with 1 if -v was given: MKL is larger than 16 MB."""
     files = {

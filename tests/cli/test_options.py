@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.remote.indexes import index_of
+from tests.support.tables import named_cases
 from tests.support.wheels import build_wheel, extension
 from tools.forge import forge_dll
 from wheelfix.cli.commands import COMMANDS, Parser
@@ -59,16 +60,29 @@ def test_only_commands_that_read_a_file_have_options_for_it(name):
     assert ("--config" in long_names(command_parser(name))) is (name not in WITHOUT_CONFIGURATION)
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "words",
-    [
-        ["--add-path", "dlls", "--ignore-existing", "--analyze-existing", "--no-dll", "x.dll;y.dll", "-v"],
-        ["--add-path", f"others{os.pathsep}dlls", "--analyze-existing-exes", "--exclude", "other.dll"],
-        ["--add-path", "dlls", "--no-mangle-all", "--lib-sdir", ".dlls"],
-        ["--root", "dlls", "--max-members", "1000", "--no-sbom", "--compressor", "zlib"],
-        ["--root", "dlls", "--limit", "members=1000", "--limit", "size=1G"],
-    ],
-    ids=["delvewheel", "delvewheel-paths", "delvewheel-names", "hidden", "limit"],
+    {
+        "delvewheel": [
+            "--add-path",
+            "dlls",
+            "--ignore-existing",
+            "--analyze-existing",
+            "--no-dll",
+            "x.dll;y.dll",
+            "-v",
+        ],
+        "delvewheel-paths": [
+            "--add-path",
+            f"others{os.pathsep}dlls",
+            "--analyze-existing-exes",
+            "--exclude",
+            "other.dll",
+        ],
+        "delvewheel-names": ["--add-path", "dlls", "--no-mangle-all", "--lib-sdir", ".dlls"],
+        "hidden": ["--root", "dlls", "--max-members", "1000", "--no-sbom", "--compressor", "zlib"],
+        "limit": ["--root", "dlls", "--limit", "members=1000", "--limit", "size=1G"],
+    },
 )
 def test_old_and_foreign_words_work(words, tmp_path, run):
     (tmp_path / "others").mkdir()

@@ -11,6 +11,7 @@ import pytest
 import wheelfix
 from tests.remote.indexes import index_of
 from tests.remote.server import Reply, Server
+from tests.support.tables import named_cases
 from tests.support.wheels import build_wheel, extension
 from tools.forge import forge_dll
 from wheelfix.base.options import RemoteOptions, ScanOptions
@@ -38,18 +39,16 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        pytest.param(["dist/*.whl"], ["dist/a.whl", "dist/b.whl"], id="a pattern nobody expanded"),
-        pytest.param(["dist"], ["dist/C.WHL", "dist/a.whl", "dist/b.whl"], id="a folder of wheels"),
-        pytest.param(["pkg"], ["pkg"], id="a folder without wheels stays a folder"),
-        pytest.param(
-            ["dist/b.whl", "dist/*.whl", "./dist/../dist/b.whl"], ["dist/b.whl", "dist/a.whl"], id="each once"
-        ),
-        pytest.param(["odd[1].whl"], ["odd[1].whl"], id="a file that looks like a pattern"),
-        pytest.param(["dist/notes.txt"], ["dist/notes.txt"], id="no wheel, but named"),
-    ],
+@named_cases(
+    "words, expected",
+    {
+        "a pattern nobody expanded": (["dist/*.whl"], ["dist/a.whl", "dist/b.whl"]),
+        "a folder of wheels": (["dist"], ["dist/C.WHL", "dist/a.whl", "dist/b.whl"]),
+        "a folder without wheels stays a folder": (["pkg"], ["pkg"]),
+        "each once": (["dist/b.whl", "dist/*.whl", "./dist/../dist/b.whl"], ["dist/b.whl", "dist/a.whl"]),
+        "a file that looks like a pattern": (["odd[1].whl"], ["odd[1].whl"]),
+        "no wheel, but named": (["dist/notes.txt"], ["dist/notes.txt"]),
+    },
 )
 def test_expansion(here, words, expected):
     inputs = expand_inputs(words)

@@ -19,6 +19,7 @@ import pytest
 from tests.support.gpucode import gpu_dll
 from tests.support.patience import wall_patience
 from tests.support.schemas import validate
+from tests.support.tables import named_cases
 from tests.support.wheels import build_wheel, extension
 from tools.forge import forge_dll
 from wheelfix.cli.main import main
@@ -437,7 +438,7 @@ def kill_at_work(workers: list[int]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
-@pytest.mark.parametrize("group", [True, False], ids=["all", "starter"])
+@named_cases("group", {"all": True, "starter": False})
 def test_ctrl_c_ends_all_within_a_second_and_leaves_nothing(several, tmp_path, group):
     process = start(several, tmp_path / "tmp", "-j", "2")
     workers = children(process.pid)

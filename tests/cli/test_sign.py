@@ -19,6 +19,7 @@ from tests.support.commands import Printed
 from tests.support.interrupts import watch_replacing
 from tests.support.schemas import validate
 from tests.support.signing import Recipe, identity, signed, trust
+from tests.support.tables import named_cases
 from tests.support.wheels import build_wheel, extension, folder_of, needing
 from tools.forge import forge_dll
 from wheelfix.cli.main import main
@@ -121,7 +122,7 @@ def leftovers(folder: Path) -> list[str]:
 # ---------------------------------------------------------------------------------------------------------- it signs
 
 
-@pytest.mark.parametrize("several", [False, True], ids=["{file}", "{files}"])
+@named_cases("several", {"{file}": False, "{files}": True})
 def test_every_image_is_signed_in_place(wheel, signer, sign, several):
     before = members(wheel)
     out, err = sign(wheel, "--with", f"{signer} {('{files}' if several else '{file}')}", "-v")
@@ -312,7 +313,7 @@ def test_it_takes_too_long(wheel, tmp_path, sign):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent otherwise")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+@named_cases("number", {"Ctrl-C": signal.SIGINT, "SIGTERM": signal.SIGTERM})
 def test_interrupted(wheel, tmp_path, number):
     old = wheel.read_bytes()
     temporary = tmp_path / "tmp"
@@ -531,18 +532,17 @@ def test_without_the_demand_the_plan_and_the_lock_say_it(tmp_path, capsys):
     assert (addition["signer"], addition["signature"]) == ("untrusted-root", FORGED_ANSWER)
 
 
-@pytest.mark.parametrize(
-    ("content", "code", "said"),
-    [
-        pytest.param(None, Exit.ENVIRONMENT, "cannot read", id="missing"),
-        pytest.param(b"", Exit.USAGE, "there is no certificate in PEM form in it", id="empty"),
-        pytest.param(
+@named_cases(
+    "content, code, said",
+    {
+        "missing": (None, Exit.ENVIRONMENT, "cannot read"),
+        "empty": (b"", Exit.USAGE, "there is no certificate in PEM form in it"),
+        "cut": (
             b"-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n",
             Exit.USAGE,
             "certificate 1 in it cannot be read",
-            id="cut",
         ),
-    ],
+    },
 )
 def test_roots_that_cannot_be_used(tmp_path, run, content, code, said):
     file = tmp_path / "roots.pem"
@@ -564,12 +564,12 @@ print([name for name in sys.modules if "authenticode" in name or name in ("crypt
 """
 
 
-@pytest.mark.parametrize(
-    ("options", "data"),
-    [
-        pytest.param([], GOOD, id="nobody-asks"),
-        pytest.param(["-v", "--signatures"], HELPER, id="nothing-is-signed"),
-    ],
+@named_cases(
+    "options, data",
+    {
+        "nobody-asks": ([], GOOD),
+        "nothing-is-signed": (["-v", "--signatures"], HELPER),
+    },
 )
 def test_what_checks_signatures_is_not_imported_in_vain(tmp_path, options, data):
     command = [

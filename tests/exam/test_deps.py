@@ -10,6 +10,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from tests.remote.indexes import index_of
+from tests.support.tables import named_cases
 from tests.support.wheels import build_wheel, extension
 from tools.forge import forge_dll
 from wheelfix.base.options import InstallTarget, Limits, RemoteOptions
@@ -87,23 +88,20 @@ def chosen(releases: Releases, *wanted: str) -> tuple[dict[str, str], dict[str, 
     return {name: file.url.partition(" ")[2] for name, file in found.files.items()}, dict(found.absent)
 
 
-@pytest.mark.parametrize(
-    ("releases", "wanted", "expected"),
-    [
-        pytest.param({"a": {"1": [], "2": []}}, ["a"], {"a": "2"}, id="the newest"),
-        pytest.param({"a": {"1": [], "2": []}}, ["a<2"], {"a": "1"}, id="a limit"),
-        pytest.param(
+@named_cases(
+    "releases, wanted, expected",
+    {
+        "the newest": ({"a": {"1": [], "2": []}}, ["a"], {"a": "2"}),
+        "a limit": ({"a": {"1": [], "2": []}}, ["a<2"], {"a": "1"}),
+        "an older version, because the newest contradicts": (
             {"a": {"1": [], "2": ["c<2"]}, "b": {"1": ["c>=2"]}, "c": {"1": [], "2": []}},
             ["a", "b"],
             {"a": "1", "b": "1", "c": "2"},
-            id="an older version, because the newest contradicts",
         ),
-        pytest.param(
-            {"a": {"1": []}, "b": {"1": ["a<2"], "2": ["a>=3"]}}, ["a", "b"], {"a": "1", "b": "1"}, id="nothing of it"
-        ),
-        pytest.param({"a": {"1": ["b; extra == 'x'"]}, "b": {"1": []}}, ["a[x]"], {"a": "1", "b": "1"}, id="an extra"),
-        pytest.param({"a": {"1": ["there>9"]}}, ["a", "there>3"], {"a": "1"}, id="what is there"),
-    ],
+        "nothing of it": ({"a": {"1": []}, "b": {"1": ["a<2"], "2": ["a>=3"]}}, ["a", "b"], {"a": "1", "b": "1"}),
+        "an extra": ({"a": {"1": ["b; extra == 'x'"]}, "b": {"1": []}}, ["a[x]"], {"a": "1", "b": "1"}),
+        "what is there": ({"a": {"1": ["there>9"]}}, ["a", "there>3"], {"a": "1"}),
+    },
 )
 def test_versions_are_chosen_as_pip_does(releases, wanted, expected):
     assert chosen(releases, *wanted) == (expected, {})

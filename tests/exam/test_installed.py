@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.environments import install, lay
+from tests.support.tables import named_cases
 from tests.support.wheels import ALONE, build_wheel, extension
 from tools.forge import forge_dll
 from wheelfix.base.options import RootOptions, ScanOptions
@@ -83,23 +84,26 @@ class TestPython:
         assert failure is not None
         assert failure.message == "ModuleNotFoundError: No module named 'pkg._x'"
 
-    @pytest.mark.parametrize(
-        ("tag", "files", "expected"),
-        [
-            ("cp311-cp311", {**FOR_312, "pkg/_x.pyd": pyd()}, []),
-            ("cp310-cp310", {**FOR_312, "pkg/__init__.py": GOES_ON, "pkg/fast.py": "from . import _x\n"}, ["warning"]),
-            ("cp312-cp312", FOR_312, ["error"]),
-            ("cp311-cp311", FOR_312, ["error"]),
-            ("py3-none", OWN_PYTHON, []),
-            ("cp39-abi3", STABLE, []),
-            ("cp312-abi3", STABLE, ["warning"]),
-            ("cp312-abi3", {**FOR_312, "pkg/_x.pyd": extension("python3.dll:PyType_GetTypeDataSize")}, ["warning"]),
-        ],
-        ids=[
-            *("the right Python", "yaml goes on without its module", "no tag in the name of the module"),
-            *("the tags are right, and WHEEL cannot know what was copied there", "a program with its own Python"),
-            *("the stable ABI", "a later stable ABI", "a symbol that this Python does not have"),
-        ],
+    @named_cases(
+        "tag, files, expected",
+        {
+            "the right Python": ("cp311-cp311", {**FOR_312, "pkg/_x.pyd": pyd()}, []),
+            "yaml goes on without its module": (
+                "cp310-cp310",
+                {**FOR_312, "pkg/__init__.py": GOES_ON, "pkg/fast.py": "from . import _x\n"},
+                ["warning"],
+            ),
+            "no tag in the name of the module": ("cp312-cp312", FOR_312, ["error"]),
+            "the tags are right, and WHEEL cannot know what was copied there": ("cp311-cp311", FOR_312, ["error"]),
+            "a program with its own Python": ("py3-none", OWN_PYTHON, []),
+            "the stable ABI": ("cp39-abi3", STABLE, []),
+            "a later stable ABI": ("cp312-abi3", STABLE, ["warning"]),
+            "a symbol that this Python does not have": (
+                "cp312-abi3",
+                {**FOR_312, "pkg/_x.pyd": extension("python3.dll:PyType_GetTypeDataSize")},
+                ["warning"],
+            ),
+        },
     )
     def test_whether_the_python_is_the_right_one(self, tmp_path, tag, files, expected):
         found = found_in(environment(tmp_path, build_wheel(tmp_path, "pkg", "1.0", f"{tag}-win_amd64", files)))
@@ -115,14 +119,13 @@ class TestPython:
 
 
 class TestNumpy:
-    @pytest.mark.parametrize(
-        ("numpy", "mark", "expected"),
-        [
-            ("2.1.3", b"numpy.core._multiarray_umath", [("torch", "WF410", "warning")]),
-            ("1.26.4", b"numpy.core._multiarray_umath", []),
-            ("2.1.3", b"numpy._core._multiarray_umath", []),
-        ],
-        ids=["torch 2.0.1 with NumPy 2", "with NumPy 1", "torch 2.9"],
+    @named_cases(
+        "numpy, mark, expected",
+        {
+            "torch 2.0.1 with NumPy 2": ("2.1.3", b"numpy.core._multiarray_umath", [("torch", "WF410", "warning")]),
+            "with NumPy 1": ("1.26.4", b"numpy.core._multiarray_umath", []),
+            "torch 2.9": ("2.1.3", b"numpy._core._multiarray_umath", []),
+        },
     )
     def test_the_numpy_of_a_dll(self, tmp_path, numpy, mark, expected):
         """torch requires no NumPy, and what uses it is torch_python.dll: "No fault found" with NumPy 2."""
@@ -191,12 +194,17 @@ class TestRequirements:
         found = [item.message for report in named(env, "user") for item in report.findings]
         assert found == ["user 1.0 requires Python >=3.12, but the environment has Python 3.11"]
 
-    @pytest.mark.parametrize(
-        ("files", "more", "config", "expected"),
-        [
-            ({"user/__init__.py": ""}, {f"{SITE}/flux/__init__.py": ""}, VENV, []),
-            ({"user/__init__.py": "import flux\n"}, {}, VENV + "include-system-site-packages = true\n", []),
-            (
+    @named_cases(
+        "files, more, config, expected",
+        {
+            "put there without metadata": ({"user/__init__.py": ""}, {f"{SITE}/flux/__init__.py": ""}, VENV, []),
+            "perhaps in the Python that the venv was made from": (
+                {"user/__init__.py": "import flux\n"},
+                {},
+                VENV + "include-system-site-packages = true\n",
+                [],
+            ),
+            "imported in a file whose import is caught": (
                 {
                     "user/__init__.py": "try:\n    from . import fast\nexcept ImportError:\n    pass\n",
                     "user/fast.py": "import flux\n",
@@ -205,12 +213,7 @@ class TestRequirements:
                 VENV,
                 [("user", "WF330", "warning")],
             ),
-        ],
-        ids=[
-            "put there without metadata",
-            "perhaps in the Python that the venv was made from",
-            "imported in a file whose import is caught",
-        ],
+        },
     )
     def test_what_is_no_error(self, tmp_path, files, more, config, expected):
         wheel = build_wheel(tmp_path, "user", "1.0", ANY, files, requires=["flux"])
@@ -260,10 +263,12 @@ class TestRecord:
 
 
 class TestOpenmp:
-    @pytest.mark.parametrize(
-        ("code", "expected"),
-        [("try:\n    import torque\nexcept ImportError:\n    pass\n", ["warning"]), ("", ["info"])],
-        ids=["imports the other", "by itself"],
+    @named_cases(
+        "code, expected",
+        {
+            "imports the other": ("try:\n    import torque\nexcept ImportError:\n    pass\n", ["warning"]),
+            "by itself": ("", ["info"]),
+        },
     )
     def test_two_runtimes_in_one_process(self, tmp_path, code, expected):
         """ctranslate2 imports torch if it is there, and each loads a libiomp5md.dll of its own."""

@@ -7,6 +7,7 @@ import zipfile
 import pytest
 
 from tests.support.environments import install, lay
+from tests.support.tables import named_cases
 from tests.support.wheels import build_wheel, extension
 from tools.forge import forge_dll
 from wheelfix.base.options import ScanOptions
@@ -65,46 +66,39 @@ def prepare():
 """
 
 
-@pytest.mark.parametrize(
-    ("own", "others", "verdict"),
-    [
-        pytest.param(
-            {"user/__init__.py": "import flux\n"}, {"flux/__init__.py": LOADS}, Verdict.OK, id="code loads it"
-        ),
-        pytest.param(
+@named_cases(
+    "own, others, verdict",
+    {
+        "code loads it": ({"user/__init__.py": "import flux\n"}, {"flux/__init__.py": LOADS}, Verdict.OK),
+        "a module loads it": (
             {"user/__init__.py": "import flux\n"},
             {"flux/__init__.py": "from . import core\n", "flux/core.pyd": CORE},
             Verdict.OK,
-            id="a module loads it",
         ),
-        pytest.param(
+        "a module of a module": (
             {"user/__init__.py": "from flux.sub import x\n"},
             {"flux/__init__.py": "", "flux/sub.py": "from . import core\nx = 1\n", "flux/core.pyd": CORE},
             Verdict.OK,
-            id="a module of a module",
         ),
-        pytest.param(
+        "through a third": (
             {"user/__init__.py": "import mid\n"},
             {"mid/__init__.py": "from .a import x\n", "mid/a.py": "import flux\nx = 1\n", "flux/__init__.py": ADDS},
             Verdict.OK,
-            id="through a third",
         ),
-        pytest.param(
+        "its importer imports that first": (
             {"user/__init__.py": "", "user/api.py": "from flux import core\nfrom user import _ext\n"},
             {"flux/__init__.py": "", "flux/core.pyd": CORE},
             Verdict.OK,
-            id="its importer imports that first",
         ),
-        pytest.param(
+        "a computed import": (
             {"user/__init__.py": "import mid\n"},
             {
                 "mid/__init__.py": "import importlib\nfor name in ['fl' + 'ux']:\n    importlib.import_module(name)\n",
                 "flux/__init__.py": ADDS,
             },
             Verdict.OK,
-            id="a computed import",
         ),
-        pytest.param(
+        "not followed: a helper, as for p4p": (
             {"user/__init__.py": "import flux.path\n"},
             {
                 "flux/__init__.py": "",
@@ -113,21 +107,18 @@ def prepare():
                 "dso/runtime.py": HELPER,
             },
             Verdict.UNSURE,
-            id="not followed: a helper, as for p4p",
         ),
-        pytest.param(
+        "not followed: code that has the folder's name in it": (
             {"user/__init__.py": "import mid\n"},
             {"mid/__init__.py": "import importlib\nimportlib.import_module(name)\nPLACES = 'flux', 'lib'\n"},
             Verdict.UNSURE,
-            id="not followed: code that has the folder's name in it",
         ),
-        pytest.param(
+        "nothing imports it": (
             {"user/__init__.py": "import mid\n"},
             {"mid/__init__.py": "", "flux/__init__.py": ADDS},
             Verdict.BROKEN,
-            id="nothing imports it",
         ),
-    ],
+    },
 )
 def test_what_others_have_loaded_or_added(tmp_path, own, others, verdict):
     """A good set was broken, because extension modules of others, and what they import in turn, were not followed."""
@@ -181,7 +172,7 @@ TOGETHER = {
 
 
 class TestTogether:
-    @pytest.mark.parametrize(("own", "other", "expected", "number"), TOGETHER.values(), ids=TOGETHER)
+    @named_cases("own, other, expected, number", TOGETHER)
     def test_two_wheels(self, tmp_path, own, other, expected, number):
         report = scanned([user(tmp_path, **own), flux(tmp_path, **other)], together=True)["user"]
         answer, _, said = expected.partition(": ")
@@ -274,15 +265,17 @@ class TestWith:
         one = user(tmp_path, requires=("flux<2",))
         assert scanned([one], beside=(tmp_path / "house",))["user"].verdict is Verdict.OK
 
-    @pytest.mark.parametrize(
-        ("code", "verdict"),
-        [
-            ("import flux\n", Verdict.BROKEN),
-            ("try:\n    import flux\nexcept ImportError:\n    pass\n", Verdict.RISKY),
-            ("try:\n    import scipy\nexcept ImportError:\n    pass\nelse:\n    import flux\n", Verdict.RISKY),
-            ("try:\n    import user\nfinally:\n    import flux\n", Verdict.BROKEN),
-        ],
-        ids=["certain", "caught", "only if another is there", "in any case"],
+    @named_cases(
+        "code, verdict",
+        {
+            "certain": ("import flux\n", Verdict.BROKEN),
+            "caught": ("try:\n    import flux\nexcept ImportError:\n    pass\n", Verdict.RISKY),
+            "only if another is there": (
+                "try:\n    import scipy\nexcept ImportError:\n    pass\nelse:\n    import flux\n",
+                Verdict.RISKY,
+            ),
+            "in any case": ("try:\n    import user\nfinally:\n    import flux\n", Verdict.BROKEN),
+        },
     )
     def test_a_module_that_is_not_installed(self, tmp_path, code, verdict):
         """mkl_fft imports mkl only where scipy is installed."""
@@ -290,17 +283,16 @@ class TestWith:
         env = install(build_wheel(tmp_path, "user", "1.0", files=files, requires=["flux"]), tmp_path / "env")
         assert scanned([env])["user"].verdict is verdict
 
-    @pytest.mark.parametrize(
-        ("code", "message"),
-        [
-            ("import flux\n", "ModuleNotFoundError: No module named 'flux'"),
-            (
+    @named_cases(
+        "code, message",
+        {
+            "Python": ("import flux\n", "ModuleNotFoundError: No module named 'flux'"),
+            "the package, as pandas does": (
                 "try:\n    __import__('flux')\nexcept ImportError as e:\n"
                 "    raise ImportError('Unable to import flux') from e\n",
                 "ImportError: Unable to import flux",
             ),
-        ],
-        ids=["Python", "the package, as pandas does"],
+        },
     )
     def test_the_line_that_is_raised_for_a_module_that_is_not_installed(self, tmp_path, code, message):
         files = {"user/__init__.py": code, "user/_ext.pyd": extension(name="_ext")}
@@ -310,22 +302,31 @@ class TestWith:
         (found,) = [item for item in report.findings if item.code == "WF320"]
         assert f"the import raises {message.partition(':')[0]};" in found.message
 
-    @pytest.mark.parametrize(
-        ("files", "there", "verdict", "said"),
-        [
-            ({"user/__init__.py": "import setuptools\n"}, {}, Verdict.BROKEN, "raises ModuleNotFoundError; nothing"),
-            ({"user/__init__.py": UNCLEAR + "import setuptools\n"}, {}, Verdict.UNSURE, "may not be run; nothing"),
-            ({"user/__init__.py": "import setuptools\n"}, {"setuptools/__init__.py": ""}, Verdict.OK, ""),
-            (
+    @named_cases(
+        "files, there, verdict, said",
+        {
+            "certain": (
+                {"user/__init__.py": "import setuptools\n"},
+                {},
+                Verdict.BROKEN,
+                "raises ModuleNotFoundError; nothing",
+            ),
+            "after a condition": (
+                {"user/__init__.py": UNCLEAR + "import setuptools\n"},
+                {},
+                Verdict.UNSURE,
+                "may not be run; nothing",
+            ),
+            "there": ({"user/__init__.py": "import setuptools\n"}, {"setuptools/__init__.py": ""}, Verdict.OK, ""),
+            "in a folder of a .pth file": (
                 {"user/__init__.py": "import setuptools\n"},
                 {"a.pth": "more\n", "more/setuptools.py": ""},
                 Verdict.OK,
                 "",
             ),
-            ({"user/__init__.py": GUARDED.format("setuptools")}, {}, Verdict.OK, ""),
-            ({"user/__init__.py": "", "_user_pytest.py": "import pytest\n"}, {}, Verdict.OK, ""),
-        ],
-        ids=["certain", "after a condition", "there", "in a folder of a .pth file", "caught", "hypothesis: private"],
+            "caught": ({"user/__init__.py": GUARDED.format("setuptools")}, {}, Verdict.OK, ""),
+            "hypothesis: private": ({"user/__init__.py": "", "_user_pytest.py": "import pytest\n"}, {}, Verdict.OK, ""),
+        },
     )
     def test_a_module_that_is_neither_installed_nor_required(self, tmp_path, files, there, verdict, said):
         """intel-extension-for-pytorch imports setuptools, and was "ok" where try saw it fail."""
@@ -431,14 +432,13 @@ class TestLockfile:
         assert scanned([user(tmp_path)], lockfile=lock)["user"].verdict is not Verdict.BROKEN
 
 
-@pytest.mark.parametrize(
-    ("requires", "cups", "verdict", "said"),
-    [
-        ("cups[gpu]", True, Verdict.OK, "nvidia-cublas-cu12"),
-        ("cups", True, Verdict.BROKEN, ""),
-        ("cups[gpu]", False, Verdict.UNSURE, "cups"),
-    ],
-    ids=["followed", "without the extra", "without the metadata"],
+@named_cases(
+    "requires, cups, verdict, said",
+    {
+        "followed": ("cups[gpu]", True, Verdict.OK, "nvidia-cublas-cu12"),
+        "without the extra": ("cups", True, Verdict.BROKEN, ""),
+        "without the metadata": ("cups[gpu]", False, Verdict.UNSURE, "cups"),
+    },
 )
 def test_extras_of_requirements(tmp_path, requires, cups, verdict, said):
     """horn requires cups[gpu], whose METADATA says that cublas of NVIDIA comes with it."""

@@ -18,6 +18,7 @@ import pytest
 from tests.oracle.wine import wine_options
 from tests.support.environments import lay
 from tests.support.parts import some
+from tests.support.tables import named_cases
 from tests.support.tiers import wheel
 from tests.support.wheels import build_wheel
 from tools.forge import forge_dll
@@ -143,8 +144,8 @@ OPTIONAL = Package(
     ('tables; extra == "all"',),
 )
 """Here it is not known who is right: an extra that may be installed ships a DLL of that name."""
-EACH = pytest.mark.parametrize("package", PACKAGES.values(), ids=PACKAGES)
-ROW = pytest.mark.parametrize("row_left", [True, False], ids=["row left", "row gone"])
+EACH = named_cases("package", PACKAGES)
+ROW = named_cases("row_left", {"row left": True, "row gone": False})
 
 
 @dataclass(frozen=True)

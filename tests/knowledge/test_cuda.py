@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.tables import named_cases
 from wheelfix.knowledge.cards import (
     architecture,
     build_flags,
@@ -30,16 +31,16 @@ from wheelfix.knowledge.cuda import (
 from wheelfix.model import FileVersion
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        pytest.param("cudart64_110.dll", {f"11.{minor}" for minor in range(9)}, id="one runtime for all of 11"),
-        pytest.param("NVRTC64_112_0.DLL", {f"11.{minor}" for minor in range(2, 9)}, id="nvrtc from 11.2 to 11.8"),
-        pytest.param("cusolver64_10.dll", {"10.1", "10.2", "11.0"}, id="cusolver lags behind"),
-        pytest.param("cupti64_2022.2.1.dll", {"11.7"}, id="cupti by patch"),
-        pytest.param("nvrtc-builtins64_118.dll", {"11.8"}, id="built-ins by minor"),
-        pytest.param("zlib1.dll", set(), id="not of CUDA"),
-    ],
+@named_cases(
+    "name, expected",
+    {
+        "one runtime for all of 11": ("cudart64_110.dll", {f"11.{minor}" for minor in range(9)}),
+        "nvrtc from 11.2 to 11.8": ("NVRTC64_112_0.DLL", {f"11.{minor}" for minor in range(2, 9)}),
+        "cusolver lags behind": ("cusolver64_10.dll", {"10.1", "10.2", "11.0"}),
+        "cupti by patch": ("cupti64_2022.2.1.dll", {"11.7"}),
+        "built-ins by minor": ("nvrtc-builtins64_118.dll", {"11.8"}),
+        "not of CUDA": ("zlib1.dll", set()),
+    },
 )
 def test_toolkits_that_have_a_name(name, expected):
     assert cuda_versions_for(name) == expected

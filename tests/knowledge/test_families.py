@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.tables import named_cases
 from wheelfix.knowledge.companions import (
     CompanionNeed,
     companions_of,
@@ -132,15 +133,15 @@ def test_cudnn_8_needs_its_six_parts():
     assert required("cudnn64_8.dll") == CUDNN_8
 
 
-@pytest.mark.parametrize(
-    ("version", "strength"),
-    [
-        pytest.param(None, "expected", id="unknown release"),
-        pytest.param("not a version", "expected", id="unreadable release"),
-        pytest.param("6.14.11.8020", "expected", id="a number that is no release"),
-        pytest.param("8.2.1.32", None, id="before 8.3"),
-        pytest.param("8.9.4.25", "required", id="after 8.3"),
-    ],
+@named_cases(
+    "version, strength",
+    {
+        "unknown release": (None, "expected"),
+        "unreadable release": ("not a version", "expected"),
+        "a number that is no release": ("6.14.11.8020", "expected"),
+        "before 8.3": ("8.2.1.32", None),
+        "after 8.3": ("8.9.4.25", "required"),
+    },
 )
 def test_zlibwapi_depends_on_cudnns_release(version, strength):
     needs = [need for need in companions_of("cudnn64_8.dll", version=version) if need.name == "zlibwapi.dll"]

@@ -11,6 +11,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import parse_wheel_filename
 
+from tests.support.tables import named_cases
 from tests.support.tiers import impossible
 from tools.package_index import PackageIndex
 from tools.refresh import compiled_modules, compiled_table
@@ -165,10 +166,10 @@ def test_the_tool_lists_what_a_wheel_has():
     }
 
 
-@pytest.mark.parametrize(
-    ("name", "cuda", "expected"),
-    [
-        pytest.param(
+@named_cases(
+    "name, cuda, expected",
+    {
+        "cupti": (
             "cupti64_2022.2.1.dll",
             "11.7",
             (
@@ -176,21 +177,18 @@ def test_the_tool_lists_what_a_wheel_has():
                 "PyPI: nvidia-cuda-cupti-cu11==11.7.*",
                 "conda-forge: cuda-cupti",
             ),
-            id="cupti",
         ),
-        pytest.param(
+        "cudart without a toolkit": (
             "cudart64_110.dll",
             None,
             ("CUDA Toolkit 11.0 to 11.8, folder bin", "PyPI: nvidia-cuda-runtime-cu11", "conda-forge: cuda-cudart"),
-            id="cudart without a toolkit",
         ),
-        pytest.param(
+        "cudart of another toolkit": (
             "cudart64_12.dll",
             "11.7",
             ("CUDA Toolkit 12.0 to 12.9, folder bin", "PyPI: nvidia-cuda-runtime-cu12", "conda-forge: cuda-cudart"),
-            id="cudart of another toolkit",
         ),
-        pytest.param(
+        "mkl": (
             "mkl_intel_thread.2.dll",
             None,
             (
@@ -198,10 +196,9 @@ def test_the_tool_lists_what_a_wheel_has():
                 "PyPI: mkl>=2022,<2026",
                 "conda-forge: mkl>=2022,<2026",
             ),
-            id="mkl",
         ),
-        pytest.param("never-heard-of.dll", None, (), id="unknown"),
-    ],
+        "unknown": ("never-heard-of.dll", None, ()),
+    },
 )
 def test_who_ships(name, cuda, expected):
     assert who_ships(name, cuda=cuda) == expected
@@ -362,32 +359,32 @@ def test_a_name_with_the_version_of_python(index):
     assert index.shipped("pywintypes.dll") == ()
 
 
-@pytest.mark.parametrize(
-    ("distribution", "specifier", "name", "expected"),
-    [
-        pytest.param("mkl", "", "shared.dll", Ships.YES, id="all"),
-        pytest.param("MKL", ">=2022", "mkl_core.2.dll", Ships.YES, id="all that fit"),
-        pytest.param("mkl", ">=2022", "mkl_core.1.dll", Ships.NO, id="none that fits"),
-        pytest.param("mkl", ">=2021", "mkl_core.1.dll", Ships.SOME, id="some that fit"),
-        pytest.param("mkl", "==2021.4.0", "mkl_core.1.dll", Ships.YES, id="pinned"),
-        pytest.param("mkl", "", "other.dll", Ships.NO, id="not at all"),
-        pytest.param("six", "", "mkl_core.2.dll", Ships.NO, id="without DLLs"),
-        pytest.param("numpy", "", "mkl_core.2.dll", Ships.UNKNOWN, id="not in the index"),
-        pytest.param("mkl", "", "x-0123456789abcdef0123456789abcdef.dll", Ships.UNKNOWN, id="name with a hash"),
-        pytest.param("mkl", "", "x-0123cdef.dll", Ships.UNKNOWN, id="name with a short hash"),
-        pytest.param("mkl", ">=2026", "mkl_core.2.dll", Ships.UNKNOWN, id="newer than what was looked at"),
-        pytest.param("mkl", "<2021", "mkl_core.2.dll", Ships.UNKNOWN, id="older than what was looked at"),
-        pytest.param("mkl", "===2022.0", "mkl_core.2.dll", Ships.UNKNOWN, id="compared as a text"),
-        pytest.param("mkl", "==2022.1.0+cu121", "mkl_core.2.dll", Ships.UNKNOWN, id="build of another index"),
-        pytest.param("qt", "==6.9.1", "qtcore.dll", Ships.YES, id="between two that have it"),
-        pytest.param("qt", ">6.9.0,<6.9.3", "qtcore.dll", Ships.YES, id="range between two that have it"),
-        pytest.param("qt", "==6.9.1", "qtnew.dll", Ships.NO, id="between two without it"),
-        pytest.param("qt", "~=6.9.4", "qtnew.dll", Ships.UNKNOWN, id="between two that disagree"),
-        pytest.param("qt", "==6.9.1", "qt-6.9.1.dll", Ships.UNKNOWN, id="name with a version that changes"),
-        pytest.param("qt", "==6.9.1", "core3.1-9.4.dll", Ships.NO, id="name with a version that does not change"),
-        pytest.param("qt", "", "_base.pyd", Ships.UNKNOWN, id="extension module that may have a tag"),
-        pytest.param("qt", "==6.9.1", "_base.pyd", Ships.UNKNOWN, id="extension module between two"),
-    ],
+@named_cases(
+    "distribution, specifier, name, expected",
+    {
+        "all": ("mkl", "", "shared.dll", Ships.YES),
+        "all that fit": ("MKL", ">=2022", "mkl_core.2.dll", Ships.YES),
+        "none that fits": ("mkl", ">=2022", "mkl_core.1.dll", Ships.NO),
+        "some that fit": ("mkl", ">=2021", "mkl_core.1.dll", Ships.SOME),
+        "pinned": ("mkl", "==2021.4.0", "mkl_core.1.dll", Ships.YES),
+        "not at all": ("mkl", "", "other.dll", Ships.NO),
+        "without DLLs": ("six", "", "mkl_core.2.dll", Ships.NO),
+        "not in the index": ("numpy", "", "mkl_core.2.dll", Ships.UNKNOWN),
+        "name with a hash": ("mkl", "", "x-0123456789abcdef0123456789abcdef.dll", Ships.UNKNOWN),
+        "name with a short hash": ("mkl", "", "x-0123cdef.dll", Ships.UNKNOWN),
+        "newer than what was looked at": ("mkl", ">=2026", "mkl_core.2.dll", Ships.UNKNOWN),
+        "older than what was looked at": ("mkl", "<2021", "mkl_core.2.dll", Ships.UNKNOWN),
+        "compared as a text": ("mkl", "===2022.0", "mkl_core.2.dll", Ships.UNKNOWN),
+        "build of another index": ("mkl", "==2022.1.0+cu121", "mkl_core.2.dll", Ships.UNKNOWN),
+        "between two that have it": ("qt", "==6.9.1", "qtcore.dll", Ships.YES),
+        "range between two that have it": ("qt", ">6.9.0,<6.9.3", "qtcore.dll", Ships.YES),
+        "between two without it": ("qt", "==6.9.1", "qtnew.dll", Ships.NO),
+        "between two that disagree": ("qt", "~=6.9.4", "qtnew.dll", Ships.UNKNOWN),
+        "name with a version that changes": ("qt", "==6.9.1", "qt-6.9.1.dll", Ships.UNKNOWN),
+        "name with a version that does not change": ("qt", "==6.9.1", "core3.1-9.4.dll", Ships.NO),
+        "extension module that may have a tag": ("qt", "", "_base.pyd", Ships.UNKNOWN),
+        "extension module between two": ("qt", "==6.9.1", "_base.pyd", Ships.UNKNOWN),
+    },
 )
 def test_whether_a_distribution_ships_a_name(index, distribution, specifier, name, expected):
     assert index.ships(distribution, specifier, name).ships is expected

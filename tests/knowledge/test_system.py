@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from tests.support.tables import named_cases
 from wheelfix.errors import InputError, UsageError
 from wheelfix.knowledge.system import (
     classify,
@@ -53,15 +54,15 @@ def test_kind(kind, names):
     assert {name: classify(name, AMD64).kind for name in names.split()} == dict.fromkeys(names.split(), kind)
 
 
-@pytest.mark.parametrize(
-    ("expected", "name"),
-    [
-        pytest.param(True, "api-ms-win-core-path-l1-1-0.dll", id="known"),
-        pytest.param(True, "API-MS-WIN-CORE-PATH-L1-1-9", id="last digit does not count"),
-        pytest.param(False, "api-ms-win-core-path-l9-1-0.dll", id="another level is another contract"),
-        pytest.param(False, "api-ms-win-made-up-l1-1-0.dll", id="made up"),
-        pytest.param(True, "ext-ms-win-made-up-l1-1-0.dll", id="extensions are optional by design"),
-    ],
+@named_cases(
+    "expected, name",
+    {
+        "known": (True, "api-ms-win-core-path-l1-1-0.dll"),
+        "last digit does not count": (True, "API-MS-WIN-CORE-PATH-L1-1-9"),
+        "another level is another contract": (False, "api-ms-win-core-path-l9-1-0.dll"),
+        "made up": (False, "api-ms-win-made-up-l1-1-0.dll"),
+        "extensions are optional by design": (True, "ext-ms-win-made-up-l1-1-0.dll"),
+    },
 )
 def test_api_sets_are_known_by_contract(expected, name):
     answer = classify(name, AMD64)
@@ -158,38 +159,31 @@ def test_the_table_has_the_pythons_of_today():
     assert all(common <= names for names in table.values())
 
 
-@pytest.mark.parametrize(
-    ("dll", "symbols", "missing"),
-    [
-        ("python311.dll", ["PyObject_Call", "PyType_GetModuleByDef"], ()),
-        ("python310.dll", ["PyType_GetModuleByDef"], ("PyType_GetModuleByDef",)),
-        ("PYTHON312.DLL", ["PyUnicode_WCHAR_KIND_MADE_UP", 7], ("PyUnicode_WCHAR_KIND_MADE_UP",)),
-        ("python311.dll", ["_PyMadeUp", "PyUnstable_MadeUp"], ()),
-        ("python27.dll", ["PyString_FromString", "PyBytes_FromString"], ("PyBytes_FromString",)),
-        ("python314.dll", ["PyObject_GetAttX", "PyUnicodeWriter_Create"], ("PyObject_GetAttX",)),
-        ("python315.dll", ["PyObject_GetAttX", "PyUnicodeWriter_Create", "PyABIInfo_Check"], ("PyObject_GetAttX",)),
-        ("python315t.dll", ["PyObject_GetAttX", "PyMutex_Lock", "PyEval_CallFunction"], ("PyObject_GetAttX",)),
-        ("python315.dll", ["PyOS_AfterFork_Child", "Py_REFCNT"], ("PyOS_AfterFork_Child",)),
-        ("python399.dll", ["PyMadeUp"], ()),
-        ("python3.dll", ["PyObject_Call", "PyMadeUp"], ("PyMadeUp",)),
-        ("python3t.dll", ["PyObject_Call", "PyMadeUp"], ("PyMadeUp",)),
-        ("helper.dll", ["PyMadeUp"], ()),
-    ],
-    ids=[
-        "there",
-        "newer",
-        "made up",
-        "private",
-        "python 2",
-        "from a DLL",
-        "from headers",
-        "free-threaded",
-        "not on Windows",
-        "not in the table",
-        "stable ABI",
-        "stable ABI of free-threaded Pythons",
-        "not Python's",
-    ],
+@named_cases(
+    "dll, symbols, missing",
+    {
+        "there": ("python311.dll", ["PyObject_Call", "PyType_GetModuleByDef"], ()),
+        "newer": ("python310.dll", ["PyType_GetModuleByDef"], ("PyType_GetModuleByDef",)),
+        "made up": ("PYTHON312.DLL", ["PyUnicode_WCHAR_KIND_MADE_UP", 7], ("PyUnicode_WCHAR_KIND_MADE_UP",)),
+        "private": ("python311.dll", ["_PyMadeUp", "PyUnstable_MadeUp"], ()),
+        "python 2": ("python27.dll", ["PyString_FromString", "PyBytes_FromString"], ("PyBytes_FromString",)),
+        "from a DLL": ("python314.dll", ["PyObject_GetAttX", "PyUnicodeWriter_Create"], ("PyObject_GetAttX",)),
+        "from headers": (
+            "python315.dll",
+            ["PyObject_GetAttX", "PyUnicodeWriter_Create", "PyABIInfo_Check"],
+            ("PyObject_GetAttX",),
+        ),
+        "free-threaded": (
+            "python315t.dll",
+            ["PyObject_GetAttX", "PyMutex_Lock", "PyEval_CallFunction"],
+            ("PyObject_GetAttX",),
+        ),
+        "not on Windows": ("python315.dll", ["PyOS_AfterFork_Child", "Py_REFCNT"], ("PyOS_AfterFork_Child",)),
+        "not in the table": ("python399.dll", ["PyMadeUp"], ()),
+        "stable ABI": ("python3.dll", ["PyObject_Call", "PyMadeUp"], ("PyMadeUp",)),
+        "stable ABI of free-threaded Pythons": ("python3t.dll", ["PyObject_Call", "PyMadeUp"], ("PyMadeUp",)),
+        "not Python's": ("helper.dll", ["PyMadeUp"], ()),
+    },
 )
 def test_missing_symbols(dll, symbols, missing):
     assert missing_from_python(dll, symbols) == missing

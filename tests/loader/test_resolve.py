@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.support.tables import named_cases
 from tests.support.views import make_view
 from tools.forge import forge_dll
 from wheelfix.loader.profile import Profile
@@ -63,14 +62,14 @@ def test_a_plugin_that_nothing_loads_finds_what_is_anywhere_in_the_wheel():
     assert (found.outcomes, found.reached) == ((), frozenset())
 
 
-@pytest.mark.parametrize(
-    ("folder", "code", "found"),
-    [
-        pytest.param("pkg", "", True, id="beside it"),
-        pytest.param("pkg/bin", "", False, id="in another folder"),
-        pytest.param("pkg/bin", "subprocess.run(['tool'], env={'PATH': here})", True, id="PATH for it"),
-        pytest.param("pkg/bin", "subprocess.run(['tool'], cwd=here)", True, id="started elsewhere"),
-    ],
+@named_cases(
+    "folder, code, found",
+    {
+        "beside it": ("pkg", "", True),
+        "in another folder": ("pkg/bin", "", False),
+        "PATH for it": ("pkg/bin", "subprocess.run(['tool'], env={'PATH': here})", True),
+        "started elsewhere": ("pkg/bin", "subprocess.run(['tool'], cwd=here)", True),
+    },
 )
 def test_a_program_has_nothing_of_the_process_of_python(folder, code, found):
     """A DLL that the extension modules load served a program in another folder, too."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.tables import named_cases
 from tests.support.views import make_view
 from tools.forge import forge_dll
 from wheelfix.loader.predict import predict
@@ -93,13 +94,12 @@ def failing_line(code, table=TABLE, more="", **changed):
     return prediction.message
 
 
-@pytest.mark.parametrize(
-    ("code", "starts"),
-    [
-        (ALL_FIRST, "FileNotFoundError: raised by the package because hipfft*.dll"),
-        (ONE_BY_ONE, r"FileNotFoundError: Could not find module '…\_rocm_sdk_core\bin\amd_comgr0702.dll'"),
-    ],
-    ids=["up to 7.13", "7.14"],
+@named_cases(
+    "code, starts",
+    {
+        "up to 7.13": (ALL_FIRST, "FileNotFoundError: raised by the package because hipfft*.dll"),
+        "7.14": (ONE_BY_ONE, r"FileNotFoundError: Could not find module '…\_rocm_sdk_core\bin\amd_comgr0702.dll'"),
+    },
 )
 def test_files_are_looked_for_before_the_first_is_loaded_or_one_by_one(code, starts):
     table = TABLE + 'LibraryEntry("hipfft", "libraries", "libhipfft.so*", "hipfft*.dll")\n'

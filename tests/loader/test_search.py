@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.tables import named_cases
 from tests.support.views import make_view
 from tools.forge import forge_dll
 from wheelfix.loader.loadcall import split_forwarder
@@ -36,7 +37,7 @@ def test_a_missing_dependency_is_126_and_names_the_way_to_it():
     assert edge.provider.searched[0] == "x"
 
 
-@pytest.mark.parametrize("wanted", ["nope", 77], ids=["name", "ordinal"])
+@named_cases("wanted", {"name": "nope", "ordinal": 77})
 def test_missing_symbols_are_named_also_where_a_missing_file_is_the_failure(wanted):
     files = {"x/a.dll": dll("a.dll", {"b.dll": [wanted], "gone.dll": ["g"]}), "x/b.dll": B}
     loader, failure = load(files, "x/a.dll")

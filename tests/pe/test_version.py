@@ -8,6 +8,7 @@ import pytest
 
 from tests.pe.raw import OFFSET, PE_AT, RVA, raw_pe
 from tests.pe.wheels import FOLDER, WHEELS, members, wheel
+from tests.support.tables import named_cases
 from tools.forge import forge_dll
 from wheelfix.model import FileVersion
 from wheelfix.pe.version import newest_compiler, parse_version, read_version
@@ -66,7 +67,7 @@ def test_the_first_of_two_languages_wins():
     assert found.strings == {"A": "x"}
 
 
-@pytest.mark.parametrize("length", [0, 3, 200], ids=["zero", "without-end", "nonsense"])
+@named_cases("length", {"zero": 0, "without-end": 3, "nonsense": 200})
 def test_the_stated_length_of_a_string_is_not_believed(length):
     """Some compilers count bytes, some words, some leave the zero out."""
     found = parse_version(leaf(block("0409", children=padded(string("A", "one", length=length), string("B", "two")))))
@@ -74,12 +75,12 @@ def test_the_stated_length_of_a_string_is_not_believed(length):
     assert found.strings == {"A": "one", "B": "two"}
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "data",
-    [
-        pytest.param(b"\xff" * 64, id="ones"),
-        pytest.param(block("SOMETHING_ELSE", bytes(52)), id="another-block"),
-    ],
+    {
+        "ones": b"\xff" * 64,
+        "another-block": block("SOMETHING_ELSE", bytes(52)),
+    },
 )
 def test_no_version_block(data):
     assert parse_version(data) is None
@@ -125,13 +126,13 @@ def test_english_before_others(languages, expected):
     assert found.file[0] == expected
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "file",
-    [
-        pytest.param(b"MZ" + bytes(100), id="no-pe"),
-        pytest.param(raw_pe(bytes(16)), id="no-resources"),
-        pytest.param(raw_pe(bytes(16), {2: (0x7F000000, 9)}), id="resources-outside"),
-    ],
+    {
+        "no-pe": b"MZ" + bytes(100),
+        "no-resources": raw_pe(bytes(16)),
+        "resources-outside": raw_pe(bytes(16), {2: (0x7F000000, 9)}),
+    },
 )
 def test_none_without_a_resource(file):
     assert read_version(MemorySource(file)) is None
@@ -176,14 +177,14 @@ def test_a_linker_alone():
     assert newest_compiler(MemorySource(with_rich(rich((0x102, 35207, 1))))) == 0
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "file",
-    [
-        pytest.param(b"MZ" + bytes(200), id="no-pe"),
-        pytest.param(forge_dll("a.dll", exports=["f"]), id="no-rich-header"),
-        pytest.param(with_rich(b"DanSRich" + bytes(4)), id="too-short"),
-        pytest.param(with_rich(rich((0x102, 35207, 1))[:-4] + b"\0\0\0\0"), id="another-key"),
-    ],
+    {
+        "no-pe": b"MZ" + bytes(200),
+        "no-rich-header": forge_dll("a.dll", exports=["f"]),
+        "too-short": with_rich(b"DanSRich" + bytes(4)),
+        "another-key": with_rich(rich((0x102, 35207, 1))[:-4] + b"\0\0\0\0"),
+    },
 )
 def test_no_compiler_without_a_rich_header(file):
     assert newest_compiler(MemorySource(file)) == 0

@@ -19,6 +19,7 @@ from tests.remote.server import Reply, Request, Server
 from tests.support.environments import install, lay
 from tests.support.gpucode import gpu_dll
 from tests.support.repairs import contents
+from tests.support.tables import named_cases
 from tests.support.wheels import build_wheel, needing
 from tools.forge import forge_dll
 from wheelfix.cli.main import main
@@ -110,7 +111,7 @@ def test_a_known_dll_comes_in_parts(server, broken, tmp_path, monkeypatch, capsy
     assert all(request.span for request in server.asked if "/files/" in request.path)
 
 
-@pytest.mark.parametrize("inside", [False, True], ids=["missing", "copied"])
+@named_cases("inside", {"missing": False, "copied": True})
 def test_a_requirement_costs_no_wheel(server, broken, tmp_path, inside):
     """What becomes a requirement is read as far as its tables; only a copy in the wheel is compared whole."""
     if inside:

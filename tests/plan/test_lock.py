@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support.signing import Recipe, identity, signed, trust
+from tests.support.tables import named_cases
 from tests.support.wheels import build_wheel, extension
 from tools.forge import forge_dll
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
@@ -50,17 +51,15 @@ def test_a_plan_survives_json():
     assert plan_from_json(json.loads(json.dumps(PLAN.to_json())), "plan.json") == PLAN
 
 
-@pytest.mark.parametrize(
-    ("change", "complaint"),
-    [
-        pytest.param(lambda tree: tree.pop("schema"), "schema", id="schema"),
-        pytest.param(lambda tree: tree.update(extra=1), "unknown field extra", id="unknown"),
-        pytest.param(lambda tree: tree.update(additions={}), "additions should be a list", id="list"),
-        pytest.param(lambda tree: tree["wheel"].update(size="10"), "wheel.size should be a number", id="number"),
-        pytest.param(
-            lambda tree: tree["wheel"].update(size=True), "wheel.size should be a number", id="bool-is-no-number"
-        ),
-    ],
+@named_cases(
+    "change, complaint",
+    {
+        "schema": (lambda tree: tree.pop("schema"), "schema"),
+        "unknown": (lambda tree: tree.update(extra=1), "unknown field extra"),
+        "list": (lambda tree: tree.update(additions={}), "additions should be a list"),
+        "number": (lambda tree: tree["wheel"].update(size="10"), "wheel.size should be a number"),
+        "bool-is-no-number": (lambda tree: tree["wheel"].update(size=True), "wheel.size should be a number"),
+    },
 )
 def test_what_does_not_fit_is_named(change, complaint):
     tree = json.loads(json.dumps(PLAN.to_json()))
@@ -132,15 +131,15 @@ class Bench:
         return sorted(path.name for path in again.iterdir()) if again.exists() else []
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "how",
-    [
-        pytest.param({}, id="beside"),
-        pytest.param({"dll": "frobnicate.dll", "layout": "libs"}, id="renamed"),
-        pytest.param({"compression": "9", "compressor": "zlib"}, id="other-compression"),
-        pytest.param({"compression": "store"}, id="stored"),
-        pytest.param({"build_tag": "7"}, id="build-tag"),
-    ],
+    {
+        "beside": {},
+        "renamed": {"dll": "frobnicate.dll", "layout": "libs"},
+        "other-compression": {"compression": "9", "compressor": "zlib"},
+        "stored": {"compression": "store"},
+        "build-tag": {"build_tag": "7"},
+    },
 )
 def test_the_same_bytes_come_out(tmp_path, how):
     """A plan with renamed DLLs used to be carried out without renaming, and the wheel did not load."""
@@ -277,7 +276,7 @@ EDITS: dict[str, Edit] = {
 }
 
 
-@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
+@named_cases("edit", EDITS)
 def test_a_plan_that_asks_for_anything_else_is_refused(tmp_path, plain_lock, edit):
     document = json.loads(plain_lock)
     edit(document["plans"][0])
@@ -319,7 +318,7 @@ def test_what_a_plan_can_do_is_replayed(tmp_path, dest):
         "//evil.example/share/x.dll",
     ],
 )
-@pytest.mark.parametrize("edit", [_source, _wheel], ids=["source", "wheel"])
+@named_cases("edit", {"source": _source, "wheel": _wheel})
 def test_a_share_counts_only_if_it_was_named_on_the_command_line(tmp_path, path, edit, monkeypatch):
     """Opening such a path sends the account of a Windows user to the server."""
     bench = Bench(tmp_path)

@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.environments import lay
 from tests.support.repairs import contents, repaired
+from tests.support.tables import named_cases
 from tests.support.wheels import build_wheel, extension
 from tools.forge import forge_dll
 from wheelfix.archive.reader import Archive
@@ -95,7 +96,7 @@ def test_one_renamed_dll_serves_several_folders(tmp_path):
     assert [name for name in contents(result) if "iconv" in name] == [addition.target]
 
 
-@pytest.mark.parametrize("marked", [True, False], ids=["marked", "patched-only"])
+@named_cases("marked", {"marked": True, "patched-only": False})
 @pytest.mark.parametrize("layout", ["libs", "auto", "beside"])
 def test_a_wheel_that_delvewheel_has_processed_is_repaired_without_it(layout, marked, tmp_path):
     """The second time delvewheel exits with 0 and writes nothing, and we said that its file "does not exist"."""

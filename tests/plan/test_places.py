@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.environments import lay
 from tests.support.repairs import added, contents, repaired
+from tests.support.tables import named_cases
 from tests.support.wheels import build_wheel, extension
 from tools.forge import forge_dll
 from wheelfix.errors import CannotRepair, UsageError
@@ -49,15 +50,15 @@ def with_sound(tmp_path: Path, files: dict[str, bytes | str], **options: Any) ->
     return repaired(build_wheel(tmp_path / "dist", files=files, requires=("cffi",)), root, **options)
 
 
-@pytest.mark.parametrize(
-    ("files", "place"),
-    [
-        pytest.param({"pkg/__init__.py": BY_PATH}, "pkg/lib", id="a path"),
-        pytest.param({"pkg/__init__.py": SEARCHING}, "pkg/lib", id="one of several names"),
-        pytest.param({"pkg/__init__.py": FALLING_BACK}, "pkg/lib", id="a path before a bare name"),
-        pytest.param({"pkg/__init__.py": ON_PATH, **EXTENSION}, "pkg/x64", id="a folder on PATH"),
-        pytest.param({"pkg/__init__.py": ADDED, **EXTENSION}, "pkg/dlls", id="a folder that has to exist"),
-    ],
+@named_cases(
+    "files, place",
+    {
+        "a path": ({"pkg/__init__.py": BY_PATH}, "pkg/lib"),
+        "one of several names": ({"pkg/__init__.py": SEARCHING}, "pkg/lib"),
+        "a path before a bare name": ({"pkg/__init__.py": FALLING_BACK}, "pkg/lib"),
+        "a folder on PATH": ({"pkg/__init__.py": ON_PATH, **EXTENSION}, "pkg/x64"),
+        "a folder that has to exist": ({"pkg/__init__.py": ADDED, **EXTENSION}, "pkg/dlls"),
+    },
 )
 def test_the_place_is_the_one_of_the_load(tmp_path, files, place):
     """tcod, pylsl and PyOpenAL: repair stopped at the finding about their code, or put the DLL beside the module."""

@@ -14,6 +14,7 @@ from tests.support.environments import lay
 from tests.support.gpucode import gpu_dll
 from tests.support.repairs import added, contents, hermetic, kepler, repaired, snapshot, with_roots
 from tests.support.signing import Recipe, identity, signed, trust
+from tests.support.tables import named_cases
 from tests.support.wheels import build_wheel, extension, needing
 from tools.example import kepler_cu117
 from tools.forge import forge_dll
@@ -237,7 +238,7 @@ def test_mkl_at_the_root_is_copied_from_members_that_exist(sound, tmp_path):
     assert set(mkl) <= contents(made).keys()
 
 
-@pytest.mark.parametrize(("files", "found"), [({}, set()), ({"pkg/__init__.py": b""}, {"WF610"})], ids=["dlls", "code"])
+@named_cases("files, found", {"dlls": ({}, set()), "code": ({"pkg/__init__.py": b""}, {"WF610"})})
 def test_a_wheel_of_dlls_alone_is_made_for_others(files, found, tmp_path):
     """sdl2_lib puts SDL2.dll into site-packages for programs that look there; its removal was advised."""
     wheel = build_wheel(tmp_path, "sdl", "1.0", files={"SDL2.dll": forge_dll("SDL2.dll"), **files})
@@ -250,12 +251,12 @@ def test_a_stray_dll_at_the_root_is_removed(sound, tmp_path):
     assert list(drops) == ["stray.dll"]
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "wrong",
-    [
-        pytest.param({"machine": Machine.X86, "exports": ["omp_get_max_threads"]}, id="machine"),
-        pytest.param({"exports": ["something_else"]}, id="version"),
-    ],
+    {
+        "machine": {"machine": Machine.X86, "exports": ["omp_get_max_threads"]},
+        "version": {"exports": ["something_else"]},
+    },
 )
 def test_a_dll_that_cannot_be_used_is_replaced(wrong, sound, tmp_path):
     bad = forge_dll(OPENMP, **wrong)  # type: ignore[arg-type]
@@ -370,25 +371,23 @@ def with_cudnn(tmp_path: Path, *roots: Path, gpu: str | None = None, **more: Any
     return repaired(wheel, scan=scan, companions="none", allow_missing=("cudnn_*",), **more)
 
 
-@pytest.mark.parametrize(
-    ("data", "signer", "answer", "warning"),
-    [
-        pytest.param(SIGNED, "Some Vendor", "trusted: Some Vendor", "", id="signed"),
-        pytest.param(
+@named_cases(
+    "data, signer, answer, warning",
+    {
+        "signed": (SIGNED, "Some Vendor", "trusted: Some Vendor", ""),
+        "changed": (
             TAMPERED,
             "invalid",
             "invalid (the file was changed after it was signed)",
             "has an invalid signature (the file was changed",
-            id="changed",
         ),
-        pytest.param(
+        "self-made": (
             SELF_MADE,
             "untrusted-root",
             "untrusted-root: NVIDIA Corporation (its root NVIDIA Corporation is not on the list of trusted roots)",
             "has a signature that leads to no trusted root (its root NVIDIA",
-            id="self-made",
         ),
-    ],
+    },
 )
 def test_plan_and_bill_of_materials_say_who_signed(tmp_path, data, signer, answer, warning):
     result = with_cudnn(tmp_path, root(tmp_path / "root", cudnn64_8=data))

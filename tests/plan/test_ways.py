@@ -14,6 +14,7 @@ from tests.oracle.wine import wine_options
 from tests.support.environments import lay
 from tests.support.nvidia import nvidia_dll, toolkit_files
 from tests.support.repairs import check_record_independently, contents, hermetic, repaired
+from tests.support.tables import named_cases
 from tests.support.tiers import wheel
 from tests.support.torchlike import torch_files
 from tests.support.wheels import build_wheel, extension
@@ -158,18 +159,13 @@ def test_a_lock_makes_the_same_wheel(tmp_path, run):
     assert "nvidia-cuda-runtime-cu12>=12.1.105,<13: cudart64_12.dll" in said
 
 
-@pytest.mark.parametrize(
-    ("change", "why"),
-    [
-        ({"requirement": "evil>=12.1.105,<13"}, "not a range of versions of a vendor's distribution"),
-        ({"requirement": "nvidia-x>=12.1.105,<13\nRequires-Dist: evil"}, "is not a requirement"),
-        ({"folder": "../../x"}, "is not a name in"),
-    ],
-    ids=[
-        "stranger",
-        "two lines",
-        "folder",
-    ],
+@named_cases(
+    "change, why",
+    {
+        "stranger": ({"requirement": "evil>=12.1.105,<13"}, "not a range of versions of a vendor's distribution"),
+        "two lines": ({"requirement": "nvidia-x>=12.1.105,<13\nRequires-Dist: evil"}, "is not a requirement"),
+        "folder": ({"folder": "../../x"}, "is not a name in"),
+    },
 )
 def test_a_lock_cannot_make_a_wheel_require_anything_else(tmp_path, change, why, run):
     wheels, wheel, lock = vendors(tmp_path / "wheels"), package(tmp_path / "dist"), tmp_path / "plan.json"
@@ -218,15 +214,20 @@ def test_a_module_before_which_no_code_runs(tmp_path):
         via("wheels", wheel, vendors(tmp_path / "wheels"))
 
 
-@pytest.mark.parametrize(
-    ("distribution", "version", "names", "cuda", "expected"),
-    [
-        ("nvidia-cuda-runtime-cu12", "12.1.105", [CUDART], "", ">=12.1.105,<13"),
-        ("nvidia-cuda-runtime-cu12", "12.1.105", [CUDART], "12.1", ">=12.1.105,<12.2.53"),
-        ("nvidia-cuda-nvrtc-cu12", "12.1.105", ["nvrtc-builtins64_121.dll"], "", ">=12.1.105,<12.2.91"),
-        ("not-known", "3.1", ["a.dll"], "", ">=3.1,<4"),
-    ],
-    ids=["major", "one release", "a name that changes", "unknown"],
+@named_cases(
+    "distribution, version, names, cuda, expected",
+    {
+        "major": ("nvidia-cuda-runtime-cu12", "12.1.105", [CUDART], "", ">=12.1.105,<13"),
+        "one release": ("nvidia-cuda-runtime-cu12", "12.1.105", [CUDART], "12.1", ">=12.1.105,<12.2.53"),
+        "a name that changes": (
+            "nvidia-cuda-nvrtc-cu12",
+            "12.1.105",
+            ["nvrtc-builtins64_121.dll"],
+            "",
+            ">=12.1.105,<12.2.91",
+        ),
+        "unknown": ("not-known", "3.1", ["a.dll"], "", ">=3.1,<4"),
+    },
 )
 def test_the_range_ends_where_something_changes(distribution, version, names, cuda, expected):
     assert version_range(distribution, version, names, cuda) == expected
@@ -235,34 +236,35 @@ def test_the_range_ends_where_something_changes(distribution, version, names, cu
 SUPPLIED = Supplied("a>=1,<2", "1.0", "Lib/site-packages/nvidia/a/bin", ("a.dll",), 1)
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        (b"Name: x\n\ntext\n", b"Name: x\nRequires-Dist: a>=1,<2\n\ntext\n"),
-        (b"Name: x\r\n\r\ntext", b"Name: x\r\nRequires-Dist: a>=1,<2\r\n\r\ntext"),
-
-        (b"Requires-Dist: a>=1,<2\nName: x\n", b"Requires-Dist: a>=1,<2\nName: x\n"),
-        (b"License: one\n  \n  two\n\nno: x\n", b"License: one\n  \n  two\nRequires-Dist: a>=1,<2\n\nno: x\n"),
-    ],
-    ids=["LF", "CRLF",  "known", "blanks"],
-)  # fmt: skip
+@named_cases(
+    "before, after",
+    {
+        "LF": (b"Name: x\n\ntext\n", b"Name: x\nRequires-Dist: a>=1,<2\n\ntext\n"),
+        "CRLF": (b"Name: x\r\n\r\ntext", b"Name: x\r\nRequires-Dist: a>=1,<2\r\n\r\ntext"),
+        "known": (b"Requires-Dist: a>=1,<2\nName: x\n", b"Requires-Dist: a>=1,<2\nName: x\n"),
+        "blanks": (
+            b"License: one\n  \n  two\n\nno: x\n",
+            b"License: one\n  \n  two\nRequires-Dist: a>=1,<2\n\nno: x\n",
+        ),
+    },
+)
 def test_metadata_gets_the_requirement_among_its_fields(before, after):
     assert with_requirements(before, [SUPPLIED]) == after
 
 
-@pytest.mark.parametrize(
-    ("before", "first"),
-    [
-
-        (b"", b"def _wheelfix"),
-        (b"# -*- coding: latin-1 -*-\nx = '\xe4'\n", b"# -*- coding: latin-1 -*-\n\ndef _wheelfix"),
-        (b"\xef\xbb\xbf'''doc'''\nimport a\n", b"\xef\xbb\xbf'''doc'''\n\ndef _wheelfix"),
-
-        (b"'''doc\r\nmore'''\r\nimport a\r\n", b"'''doc\r\nmore'''\r\n\r\ndef _wheelfix"),
-        (b"from __future__ import (\n division,\n)\nimport a\n", b"from __future__ import (\n division,\n)\n\ndef _w"),
-    ],
-    ids=[ "empty", "encoding", "mark",  "CRLF", "future"],
-)  # fmt: skip
+@named_cases(
+    "before, first",
+    {
+        "empty": (b"", b"def _wheelfix"),
+        "encoding": (b"# -*- coding: latin-1 -*-\nx = '\xe4'\n", b"# -*- coding: latin-1 -*-\n\ndef _wheelfix"),
+        "mark": (b"\xef\xbb\xbf'''doc'''\nimport a\n", b"\xef\xbb\xbf'''doc'''\n\ndef _wheelfix"),
+        "CRLF": (b"'''doc\r\nmore'''\r\nimport a\r\n", b"'''doc\r\nmore'''\r\n\r\ndef _wheelfix"),
+        "future": (
+            b"from __future__ import (\n division,\n)\nimport a\n",
+            b"from __future__ import (\n division,\n)\n\ndef _w",
+        ),
+    },
+)
 def test_the_code_comes_before_all_that_may_not_stay_first(before, first):
     after = with_loading_code(before, [SUPPLIED], "pkg/__init__.py")
     assert after.startswith(first)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.tables import named_cases
 from tests.support.wheels import build_wheel
 from tools.forge import forge_dll
 from wheelfix.cli.main import main
@@ -86,35 +87,28 @@ SEVERAL = (
 )
 
 
-@pytest.mark.parametrize(
-    ("code", "message"),
-    [
-        pytest.param(
-            TRIED.format("", "_x = None") + "if _x is None:\n    raise OSError('no')\n", "OSError: no", id="flag"
-        ),
-        pytest.param(
+@named_cases(
+    "code, message",
+    {
+        "flag": (TRIED.format("", "_x = None") + "if _x is None:\n    raise OSError('no')\n", "OSError: no"),
+        "kept": (
             "err = None\n" + TRIED.format(" as e", "err = e") + "if err:\n    raise err\n",
             "ImportError: DLL load failed while importing _x: The specified module could not be found.",
-            id="kept",
         ),
-        pytest.param(
+        "loop": (
             SEVERAL + "        break\n    except ImportError:\n        pass\nelse:\n    raise ImportError('none')\n",
             "ImportError: none",
-            id="loop",
         ),
-        pytest.param("import sys\n" + TRIED.format("", "sys.exit('no')"), "SystemExit", id="exit"),
-        pytest.param(
+        "exit": ("import sys\n" + TRIED.format("", "sys.exit('no')"), "SystemExit"),
+        "call": (
             "def fail(e):\n    raise ValueError('x') from e\n" + TRIED.format(" as e", "fail(e)"),
             "ValueError: x",
-            id="call",
         ),
-        pytest.param(
-            TRIED.format("", "from . import _y"), "ImportError: cannot import name '_y' from 'pkg'", id="other"
-        ),
-        pytest.param(TRIED.format("", "_x = None"), "", id="none"),
-        pytest.param(TRIED.format("", "_x = None") + "if _x:\n    raise OSError('no')\n", "", id="not raised"),
-        pytest.param("import os\n" + TRIED.format("", "if os.environ.get('DEBUG'):\n        raise"), "", id="debug"),
-    ],
+        "other": (TRIED.format("", "from . import _y"), "ImportError: cannot import name '_y' from 'pkg'"),
+        "none": (TRIED.format("", "_x = None"), ""),
+        "not raised": (TRIED.format("", "_x = None") + "if _x:\n    raise OSError('no')\n", ""),
+        "debug": ("import os\n" + TRIED.format("", "if os.environ.get('DEBUG'):\n        raise"), ""),
+    },
 )
 def test_a_failure_that_is_caught_and_raised_later(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], code: str, message: str

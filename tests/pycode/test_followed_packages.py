@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.pycode.running import read
+from tests.support.tables import named_cases
 from tests.support.views import make_view
 from tests.support.wheels import build_wheel
 from tools.forge import forge_dll
@@ -31,14 +32,19 @@ def scanned(folder: Path, code: str, **files: bytes) -> ScanReport:
     return scan(build_wheel(folder, "pkg", "1.0", "cp311-cp311-win_amd64", files=inside))
 
 
-@pytest.mark.parametrize(
-    ("code", "said"),
-    [
-        (LOAD + "lib.stop\n", "AttributeError: function 'stop' not found"),
-        ("from pathlib import Path\nctypes.CDLL(Path(here) / 'core.dll')\n", "TypeError: argument of type"),
-        ("if not os.path.isdir(os.path.join(here, 'data')):\n    raise RuntimeError('no data')\n" + LOAD, "no data"),
-    ],
-    ids=["no such function", "a path for ctypes of 3.11", "its own check"],
+@named_cases(
+    "code, said",
+    {
+        "no such function": (LOAD + "lib.stop\n", "AttributeError: function 'stop' not found"),
+        "a path for ctypes of 3.11": (
+            "from pathlib import Path\nctypes.CDLL(Path(here) / 'core.dll')\n",
+            "TypeError: argument of type",
+        ),
+        "its own check": (
+            "if not os.path.isdir(os.path.join(here, 'data')):\n    raise RuntimeError('no data')\n" + LOAD,
+            "no data",
+        ),
+    },
 )
 def test_an_import_that_ends_with_another_exception_is_broken(tmp_path: Path, code: str, said: str) -> None:
     """pikepdf without the folder of its DLLs says that its extension library failed to import."""
@@ -50,14 +56,15 @@ def test_an_import_that_ends_with_another_exception_is_broken(tmp_path: Path, co
     assert said in report.first_failure.message
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "code",
-    [
-        "import winreg\nwinreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, 'x')\nraise RuntimeError('no SWI-Prolog')\n",
-        "if 'SWI_HOME' not in os.environ:\n    raise RuntimeError('no SWI-Prolog')\n",
-        "if not os.path.isdir(os.path.join(here, '..', 'shiboken6')):\n    raise ImportError('no shiboken6')\n",
-    ],
-    ids=["registry: janus_swi", "variable: janus_swi", "another distribution: PySide6"],
+    {
+        "registry: janus_swi": "import winreg\nwinreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, 'x')\n"
+        "raise RuntimeError('no SWI-Prolog')\n",
+        "variable: janus_swi": "if 'SWI_HOME' not in os.environ:\n    raise RuntimeError('no SWI-Prolog')\n",
+        "another distribution: PySide6": "if not os.path.isdir(os.path.join(here, '..', 'shiboken6')):\n"
+        "    raise ImportError('no shiboken6')\n",
+    },
 )
 def test_nothing_is_said_of_a_package_that_asks_for_something_else_first(tmp_path: Path, code: str) -> None:
     assert "WF331" not in [item.code for item in scanned(tmp_path, code + LOAD, core=CORE).findings]
@@ -82,10 +89,13 @@ def test_a_failure_that_a_virtual_environment_prevents_is_not_certain() -> None:
     assert (end.decided, end.reason) == (False, "it depends on whether this is a virtual environment")
 
 
-@pytest.mark.parametrize(
-    ("python", "decided", "error"),
-    [("", False, "FileNotFoundError"), ("python.exe", True, "FileNotFoundError"), ("Scripts/python.exe", True, "")],
-    ids=["a set of wheels", "an environment of conda", "a virtual environment"],
+@named_cases(
+    "python, decided, error",
+    {
+        "a set of wheels": ("", False, "FileNotFoundError"),
+        "an environment of conda": ("python.exe", True, "FileNotFoundError"),
+        "a virtual environment": ("Scripts/python.exe", True, ""),
+    },
 )
 def test_an_environment_tells_by_its_python_whether_it_is_virtual(python: str, decided: bool, error: str) -> None:
     """dpctl asks for pyvenv.cfg as well."""
@@ -133,7 +143,7 @@ def test_code_that_counts(path: str, expected: bool) -> None:
 
 
 @pytest.mark.parametrize("owner", ["ops", "classes"])
-@pytest.mark.parametrize(("suffix", "verdict"), [("", Verdict.OK), ("x", Verdict.BROKEN)], ids=["loaded", "another"])
+@named_cases("suffix, verdict", {"loaded": ("", Verdict.OK), "another": ("x", Verdict.BROKEN)})
 def test_torch_loads_a_library_by_its_path(tmp_path: Path, owner: str, suffix: str, verdict: Verdict) -> None:
     """torchtext 0.18 was called broken: the library that its module needs is in another folder, and loaded before."""
     code = (

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from tests.support.patience import patience
+from tests.support.tables import named_cases
 from tests.support.views import make_view
 from tools.forge import forge_dll
 from wheelfix.loader.profile import Profile
@@ -56,18 +57,17 @@ def test_the_extension_modules_of_one_python(name: str, error: str) -> None:
     assert end_of("from . import _a", files).error == error
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "code",
-    [
-        "import random\nctypes.CDLL(random.choice(['a', 'b']))",
-        "import random\nif random.random() < 2:\n    ctypes.CDLL('gone.dll')",
-        "while True:\n    pass",
-        "x = 'a'\nfor _ in range(64):\n    x = x + x\nctypes.CDLL(x)",
-        "def f():\n    return f()\nf()",
-        "[].no_such_method",
-        "__path__.append('elsewhere')\nfrom . import gone\nimport pkg.other",
-    ],
-    ids=["random", "condition", "endless", "doubled", "recursion", "our own gap", "changed path"],
+    {
+        "random": "import random\nctypes.CDLL(random.choice(['a', 'b']))",
+        "condition": "import random\nif random.random() < 2:\n    ctypes.CDLL('gone.dll')",
+        "endless": "while True:\n    pass",
+        "doubled": "x = 'a'\nfor _ in range(64):\n    x = x + x\nctypes.CDLL(x)",
+        "recursion": "def f():\n    return f()\nf()",
+        "our own gap": "[].no_such_method",
+        "changed path": "__path__.append('elsewhere')\nfrom . import gone\nimport pkg.other",
+    },
 )
 def test_what_is_not_known_is_left_open_soon(code: str) -> None:
     began = time.process_time()
@@ -259,30 +259,32 @@ def test_a_name_that_the_model_does_not_know_is_left_open() -> None:
 GONE = "ctypes.CDLL(os.path.join(HERE, 'gone.dll'))\n"
 
 
-@pytest.mark.parametrize(
-    ("code", "error"),
-    [
-        ("from typing import cast\nctypes.CDLL(cast(str, os.path.join(HERE, 'core.dll')))", ""),
-        (
+@named_cases(
+    "code, error",
+    {
+        "cast": ("from typing import cast\nctypes.CDLL(cast(str, os.path.join(HERE, 'core.dll')))", ""),
+        "wrapper": (
             "import functools\ndef f():\n    raise ValueError\nfunctools.update_wrapper(f, f)\n" + GONE,
             "FileNotFoundError",
         ),
-        (
+        "posix": (
             "from pathlib import PurePosixPath\nctypes.CDLL(HERE + '/' + (PurePosixPath('.') / 'core.dll').as_posix())",
             "",
         ),
-        (f"import pkg.made\nnames = ('a', *pkg.made.names(2), 'b')\n{GONE}", "FileNotFoundError"),
-        (
+        "star": (f"import pkg.made\nnames = ('a', *pkg.made.names(2), 'b')\n{GONE}", "FileNotFoundError"),
+        "decorator": (
             f"import pkg.made\n@pkg.made.kept()\ndef late():\n    raise ValueError\n{GONE}",
             "FileNotFoundError",
         ),
-        (f"import pkg.made\nif pkg.made.new:\n    def late():\n        raise ValueError\n{GONE}", "FileNotFoundError"),
-        (
+        "definition": (
+            f"import pkg.made\nif pkg.made.new:\n    def late():\n        raise ValueError\n{GONE}",
+            "FileNotFoundError",
+        ),
+        "compiled": (
             "import pkg.made as m\nctypes.CDLL(os.path.join(os.path.dirname(m.__file__), m.__name__[4:8] + '.dll'))",
             "FileNotFoundError",
         ),
-    ],
-    ids=["cast", "wrapper", "posix", "star", "decorator", "definition", "compiled"],
+    },
 )
 def test_what_has_nothing_to_do_with_dlls_does_not_end_the_reading(code: str, error: str) -> None:
     """Each of these stands in CuPy's code or in cuda-pathfinder's, before or between loads."""

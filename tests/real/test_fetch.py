@@ -15,6 +15,7 @@ from tests.real.builder import Machinery
 from tests.real.commands import repair, scan
 from tests.real.vendors import Unpacked
 from tests.support import tiers
+from tests.support.tables import named_cases
 from tests.support.tiers import wheel
 from tools import example
 from tools.example import kepler_cu117, write_wheel
@@ -114,7 +115,7 @@ def test_before_it_is_broken(broken, tmp_path):
     assert report["first_failure"]["code"] == 126
 
 
-@pytest.mark.parametrize("step", [1, -1], ids=["as-named", "reversed"])
+@named_cases("step", {"as-named": 1, "reversed": -1})
 def test_every_dll_comes_from_where_it_should(machine, broken, tmp_path, step):
     done = repair(broken, tmp_path, *named(machine.roots[::step]), "--compression", "store")
     chosen = {

@@ -16,6 +16,7 @@ import pytest
 from tests.remote.indexes import pages
 from tests.remote.programs import Certificates, make_certificates
 from tests.remote.server import Reply, Request, Server, running
+from tests.support.tables import named_cases
 from tests.support.wheels import build_wheel, extension
 from tools.forge import forge_dll
 from wheelfix.base.options import RemoteOptions
@@ -201,14 +202,14 @@ def test_a_later_part_that_comes_over_http_is_refused(tmp_path, certificates):
 # ---------------------------------------------------------------------------------------------------------- METADATA
 
 
-@pytest.mark.parametrize(
-    ("page", "sha256", "says"),
-    [
-        pytest.param("", hashlib.sha256(b"Name: x").hexdigest(), "", id="hash-fits"),
-        pytest.param("", "0" * 64, "is not what was expected", id="another-hash"),
-        pytest.param("", "", "over plain http, and the index has no hash of it", id="no-hash"),
-        pytest.param("http://index.example/", "", "", id="of-a-page-that-proves-nothing-either"),
-    ],
+@named_cases(
+    "page, sha256, says",
+    {
+        "hash-fits": ("", hashlib.sha256(b"Name: x").hexdigest(), ""),
+        "another-hash": ("", "0" * 64, "is not what was expected"),
+        "no-hash": ("", "", "over plain http, and the index has no hash of it"),
+        "of-a-page-that-proves-nothing-either": ("http://index.example/", "", ""),
+    },
 )
 def test_metadata_that_comes_over_http(certificates, page, sha256, says):
     with running({"/x.metadata": b"Name: x"}, certificate=certificates.server) as secure, running({}) as plain:

@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.interrupts import watch_replacing
 from tests.support.repairs import check_record_independently, contents, hermetic, kepler, repaired
+from tests.support.tables import named_cases
 from tests.support.wheels import ALONE, build_wheel, extension, folder_of, needing
 from tools.example import kepler_cu114, kepler_cu117, write_roots, write_wheel
 from tools.forge import forge_dll
@@ -27,7 +28,7 @@ from wheelfix.plan.model import Repaired
 from wheelfix.repairs.repair import repair_all, targets_differ
 
 
-@pytest.mark.parametrize("make", [kepler_cu117, kepler_cu114], ids=["cu117", "cu114"])
+@named_cases("make", {"cu117": kepler_cu117, "cu114": kepler_cu114})
 def test_a_kepler_build_is_broken_before_and_loads_after(make, tmp_path):
     story = make()
     wheel = write_wheel(story, tmp_path / "dist")
@@ -185,7 +186,7 @@ def deleted(tmp_path, *, row=True):
     return damaged, original
 
 
-@pytest.mark.parametrize("row", [True, False], ids=["row left", "row gone"])
+@named_cases("row", {"row left": True, "row gone": False})
 def test_a_deleted_dll_is_never_repaired_by_forgetting_it(row, tmp_path):
     damaged, _ = deleted(tmp_path, row=row)
     assert scan(damaged, ALONE).verdict is Verdict.BROKEN

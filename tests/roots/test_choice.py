@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.roots.trees import MadeUp, dll, grow
 from tests.support.nvidia import CUPTI, TOOLKITS, nvidia_dll, toolkit_files
+from tests.support.tables import named_cases
 from tests.support.wheels import build_wheel
 from wheelfix.model import FileVersion, Machine
 from wheelfix.pe.image import read_image
@@ -76,18 +77,17 @@ def test_the_only_candidate(tmp_path):
     assert [(entry.verdict, entry.file.name) for entry in outcome.considered] == [("chosen", CUPTI["11.7"])]
 
 
-@pytest.mark.parametrize(
-    ("data", "reason"),
-    [
-        (None, "no root has uv.dll"),
-        (b"", "not a DLL that can be loaded: the file has no bytes"),
-        (b"version https://git-lfs.github.com/spec/v1\n", "git-lfs"),
-        (b"MZ" + b"\0" * 200, "not a DLL that can be loaded"),
-        (dll("uv.dll", "uv_a"), "it does not export uv_run, which torch/lib/a.dll imports (and 1 more)"),
-        (dll("uv.dll", "uv_run"), "it does not export ordinal 7, which b.dll imports"),
-        (dll("uv.dll", machine=Machine.X86), "for x86, not for amd64"),
-    ],
-    ids=["nothing", "empty", "git-lfs pointer", "no PE", "symbol", "ordinal", "machine"],
+@named_cases(
+    "data, reason",
+    {
+        "nothing": (None, "no root has uv.dll"),
+        "empty": (b"", "not a DLL that can be loaded: the file has no bytes"),
+        "git-lfs pointer": (b"version https://git-lfs.github.com/spec/v1\n", "git-lfs"),
+        "no PE": (b"MZ" + b"\0" * 200, "not a DLL that can be loaded"),
+        "symbol": (dll("uv.dll", "uv_a"), "it does not export uv_run, which torch/lib/a.dll imports (and 1 more)"),
+        "ordinal": (dll("uv.dll", "uv_run"), "it does not export ordinal 7, which b.dll imports"),
+        "machine": (dll("uv.dll", machine=Machine.X86), "for x86, not for amd64"),
+    },
 )
 def test_what_does_not_serve_is_rejected_with_the_reason(tmp_path, data, reason):
     roots = [folder(tmp_path, {"uv.dll": data})] if data is not None else []
@@ -103,16 +103,19 @@ OMP = dll("libomp.dll", "omp_init")
 INIT = (Needer("torch_cpu.dll", ("omp_init",)),)
 
 
-@pytest.mark.parametrize(
-    ("beside", "needers", "refused"),
-    [
-        ({"LibOmp.dll": OMP}, INIT, ""),
-        ({"libomp.dll": OMP}, (), ""),
-        ({}, INIT, "it forwards omp_init to libomp.dll, which is not beside it"),
-        ({}, (), "libomp.dll"),
-        ({"libomp.dll": dll("libomp.dll", "other")}, INIT, "to libomp.dll, which does not export omp_init"),
-    ],
-    ids=["with its target", "no symbol is named", "alone", "alone, no symbol is named", "the target does not have it"],
+@named_cases(
+    "beside, needers, refused",
+    {
+        "with its target": ({"LibOmp.dll": OMP}, INIT, ""),
+        "no symbol is named": ({"libomp.dll": OMP}, (), ""),
+        "alone": ({}, INIT, "it forwards omp_init to libomp.dll, which is not beside it"),
+        "alone, no symbol is named": ({}, (), "libomp.dll"),
+        "the target does not have it": (
+            {"libomp.dll": dll("libomp.dll", "other")},
+            INIT,
+            "to libomp.dll, which does not export omp_init",
+        ),
+    },
 )
 def test_a_stub_needs_its_target(tmp_path, beside, needers, refused):
     """libiomp5md.dll of conda-forge's llvm-openmp is nothing but forwarders to libomp.dll."""
@@ -128,16 +131,15 @@ def test_the_wheel_may_have_the_target_of_a_stub_already(tmp_path):
     assert winner(decide([root], DllRequest("libiomp5md.dll", needers=INIT), terms))
 
 
-@pytest.mark.parametrize(
-    ("forwarders", "symbol", "refused"),
-    [
-        ({"unused": "gone.f"}, "used", ""),
-        ({"unused": "gone.f"}, "", ""),
-        ({"unused": "gone.f"}, "unused", "gone"),
-        ({"f": "NTDLL.RtlZeroMemory"}, "", ""),
-        ({"f": "b.f"}, "f", "its forwarder of f to b.f has no end"),
-    ],
-    ids=["not asked for", "nothing asked for", "asked for", "to Windows", "in a circle"],
+@named_cases(
+    "forwarders, symbol, refused",
+    {
+        "not asked for": ({"unused": "gone.f"}, "used", ""),
+        "nothing asked for": ({"unused": "gone.f"}, "", ""),
+        "asked for": ({"unused": "gone.f"}, "unused", "gone"),
+        "to Windows": ({"f": "NTDLL.RtlZeroMemory"}, "", ""),
+        "in a circle": ({"f": "b.f"}, "f", "its forwarder of f to b.f has no end"),
+    },
 )
 def test_forwarders_among_others(tmp_path, forwarders, symbol, refused):
     files = {"a.dll": dll("a.dll", "used", forwarders=forwarders), "b.dll": dll("b.dll", forwarders={"f": "a.f"})}

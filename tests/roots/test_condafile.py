@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.roots.trees import dll
+from tests.support.tables import named_cases
 from tests.support.wheels import needing
 from tools.forge import forge_dll
 from wheelfix.base.options import Limits
@@ -111,13 +112,13 @@ def test_names_that_lead_elsewhere_are_left_alone(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["intel-openmp-2023.2.0-h1_0.tar.bz2"]
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "data",
-    [
-        pytest.param(b"no bzip2", id="not compressed"),
-        pytest.param(bz2.compress(tar({"a.dll": b"x" * 5000}))[:-20], id="cut short"),
-        pytest.param(bz2.compress(b"\x01" * 2048), id="no tar"),
-    ],
+    {
+        "not compressed": b"no bzip2",
+        "cut short": bz2.compress(tar({"a.dll": b"x" * 5000}))[:-20],
+        "no tar": bz2.compress(b"\x01" * 2048),
+    },
 )
 def test_damaged_packages(tmp_path, data):
     path = tmp_path / "x-1-0.tar.bz2"

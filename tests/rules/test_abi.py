@@ -8,6 +8,7 @@ import pytest
 
 from tests.rules.subjects import SITE, codes, dll, loads, run, scanned, subject, wheel
 from tests.support.environments import lay
+from tests.support.tables import named_cases
 from tests.support.wheels import ALONE, build_wheel, extension
 from tools.forge import forge_dll
 from wheelfix.base.options import RootOptions, ScanOptions
@@ -46,20 +47,14 @@ def test_the_python_that_modules_import(tag, name, imported, expected):
     assert codes(thing) == expected
 
 
-@pytest.mark.parametrize(
-    ("python", "requires", "events", "tags", "expected"),
-    [
-        ("39", "", [], ("cp311-cp311-win_amd64",), ["WF401:warning"]),
-        ("39", "", [PYD], (), []),
-        ("39", "", [PYD], ("py3-none-win_amd64",), ["WF401:warning"]),
-        ("39", "==3.9.*", [PYD], ("py3-none-win_amd64",), []),
-    ],
-    ids=[
-        "nothing imports it",
-        "no tags",
-        "PyQtRPT 1.5.5",
-        "for that Python alone",
-    ],
+@named_cases(
+    "python, requires, events, tags, expected",
+    {
+        "nothing imports it": ("39", "", [], ("cp311-cp311-win_amd64",), ["WF401:warning"]),
+        "no tags": ("39", "", [PYD], (), []),
+        "PyQtRPT 1.5.5": ("39", "", [PYD], ("py3-none-win_amd64",), ["WF401:warning"]),
+        "for that Python alone": ("39", "==3.9.*", [PYD], ("py3-none-win_amd64",), []),
+    },
 )
 def test_whether_a_module_for_another_python_matters(python, requires, events, tags, expected):
     described = wheel(tags=tags, requires_python=requires)
@@ -98,35 +93,27 @@ SPEC = "from importlib import util\nNAME = '_other'\nmade = util.spec_from_file_
 OPS = 'import torch\nload = torch.ops.load_library\nNAME = "_core"\nload_library(NAME)\n'
 
 
-@pytest.mark.parametrize(
-    ("names", "data", "init", "expected", "message"),
-    [
-        (["_core.cp311-win_amd64.pyd"], MODULE, CORE, [], ""),
-        ([f"_core.cp3{minor}-win_amd64.pyd" for minor in (10, 11, 12)], MODULE, CORE, [], ""),
-        (["_core.cp310-win_amd64.pyd"], MODULE, CORE, ["error"], ABSENT),
-        (["_core.cp310-win_amd64.pyd"], MODULE, UNLESS, ["warning"], ""),
-        (["_core.cp311-win_amd64.pyd"], OTHER, CORE, ["error"], NO_ENTRY),
-        (
+@named_cases(
+    "names, data, init, expected, message",
+    {
+        "sound": (["_core.cp311-win_amd64.pyd"], MODULE, CORE, [], ""),
+        "for several Pythons": ([f"_core.cp3{minor}-win_amd64.pyd" for minor in (10, 11, 12)], MODULE, CORE, [], ""),
+        "other Python": (["_core.cp310-win_amd64.pyd"], MODULE, CORE, ["error"], ABSENT),
+        "other Python, caught": (["_core.cp310-win_amd64.pyd"], MODULE, UNLESS, ["warning"], ""),
+        "other entry": (["_core.cp311-win_amd64.pyd"], OTHER, CORE, ["error"], NO_ENTRY),
+        "for one Python": (
             ["_core.pyd"],
             OTHER,
             "import sys\nif sys.version_info[:2] == (2, 7):\n    from . import _core\n",
             ["warning"],
             "",
         ),
-        (["_core.pyd"], forge_dll("_core.pyd", exports=["plugin"]), "", [], ""),
-        (["_core.pyd"], OTHER, SPEC, [], ""),
-        (["_core.pyd"], OTHER, SPEC.replace("'_other'", "'another'"), ["warning"], ""),
-        (["_core.pyd"], LIBRARY, OPS, [], ""),
-        (["_core.pyd"], LIBRARY, OPS.replace("_core", "path"), ["warning"], ""),
-    ],
-    ids=[
-        *("sound", "for several Pythons", "other Python", "other Python, caught", "other entry"),
-        *("for one Python", "not Python's"),
-        "torchcodec: code loads it under the name that it was built as",
-        *("named otherwise",),
-        "torchvision 0.26: a library with the suffix of a module, for torch.ops",
-        *("another library",),
-    ],
+        "not Python's": (["_core.pyd"], forge_dll("_core.pyd", exports=["plugin"]), "", [], ""),
+        "torchcodec: code loads it under the name that it was built as": (["_core.pyd"], OTHER, SPEC, [], ""),
+        "named otherwise": (["_core.pyd"], OTHER, SPEC.replace("'_other'", "'another'"), ["warning"], ""),
+        "torchvision 0.26: a library with the suffix of a module, for torch.ops": (["_core.pyd"], LIBRARY, OPS, [], ""),
+        "another library": (["_core.pyd"], LIBRARY, OPS.replace("_core", "path"), ["warning"], ""),
+    },
 )
 def test_modules_that_cannot_be_imported(names, data, init, expected, message, tmp_path):
     report = scanned(tmp_path, {"pkg/__init__.py": init, **{f"pkg/{name}": data for name in names}})
@@ -168,20 +155,31 @@ POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64
 PATCHED = "import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), os.pardir, 'pkg.libs'))\n"
 
 
-@pytest.mark.parametrize(
-    ("module", "files", "code", "cause", "number"),
-    [
-        (extension("python311_d.dll:Py_DecRef", name="_core"), {}, "WF301:error", "python311_d.dll", 126),
-        (extension("python311.dll:PyType_GetDict", name="_core"), {}, "WF310:error", "python311.dll", 127),
-        (
+@named_cases(
+    "module, files, code, cause, number",
+    {
+        "the debug interpreter": (
+            extension("python311_d.dll:Py_DecRef", name="_core"),
+            {},
+            "WF301:error",
+            "python311_d.dll",
+            126,
+        ),
+        "a symbol that came later": (
+            extension("python311.dll:PyType_GetDict", name="_core"),
+            {},
+            "WF310:error",
+            "python311.dll",
+            127,
+        ),
+        "a git-lfs pointer": (
             extension("helper.dll", name="_core"),
             {"pkg/__init__.py": PATCHED, "pkg.libs/helper.dll": POINTER},
             "WF203:error",
             "helper.dll",
             193,
         ),
-    ],
-    ids=["the debug interpreter", "a symbol that came later", "a git-lfs pointer"],
+    },
 )
 def test_a_dll_that_a_module_does_not_get(tmp_path, module, files, code, cause, number):
     name = "_core.cp311-win_amd64.pyd"
@@ -251,22 +249,15 @@ def test_a_wheel_that_is_newer_than_the_tables(name, version, said):
     assert all(str(item.severity) == "info" for item in found)
 
 
-@pytest.mark.parametrize(
-    ("tag", "files", "imported", "verdict"),
-    [
-        ("cp316", ["python316.dll"], "python316.dll", Verdict.OK),
-        ("cp315", ["python315t.dll", "python3t.dll"], "python3t.dll", Verdict.OK),
-        ("cp315", ["python315.dll", "abi3t-compat/python3t.dll"], "python3t.dll", Verdict.OK),
-        ("cp315", ["python315t.dll"], "python3t.dll", Verdict.BROKEN),
-        ("cp315", ["python315t.dll"], "python315.dll", Verdict.BROKEN),
-    ],
-    ids=[
-        "newer than the table",
-        "python3t.dll",
-        "python.org's 3.15",
-        "conda's 3.15 without python3t.dll",
-        "free-threaded",
-    ],
+@named_cases(
+    "tag, files, imported, verdict",
+    {
+        "newer than the table": ("cp316", ["python316.dll"], "python316.dll", Verdict.OK),
+        "python3t.dll": ("cp315", ["python315t.dll", "python3t.dll"], "python3t.dll", Verdict.OK),
+        "python.org's 3.15": ("cp315", ["python315.dll", "abi3t-compat/python3t.dll"], "python3t.dll", Verdict.OK),
+        "conda's 3.15 without python3t.dll": ("cp315", ["python315t.dll"], "python3t.dll", Verdict.BROKEN),
+        "free-threaded": ("cp315", ["python315t.dll"], "python315.dll", Verdict.BROKEN),
+    },
 )
 def test_a_prefix_says_what_its_python_has(tag, files, imported, verdict, tmp_path):
     """--python PREFIX asks the files in that folder and not the table: a hint of WF418 promises it."""
@@ -322,10 +313,12 @@ importlib.util.module_from_spec(spec)
 """
 
 
-@pytest.mark.parametrize(
-    ("folders", "verdict"),
-    [(("39", "310", "311"), Verdict.OK), (("39", "310"), Verdict.BROKEN)],
-    ids=["one for each Python", "none for the tag's Python"],
+@named_cases(
+    "folders, verdict",
+    {
+        "one for each Python": (("39", "310", "311"), Verdict.OK),
+        "none for the tag's Python": (("39", "310"), Verdict.BROKEN),
+    },
 )
 def test_modules_for_several_pythons_in_a_folder_for_each(tmp_path, folders, verdict):
     """libsgd 0.13.9 has a module for each of four Pythons, and was called broken for three of them."""

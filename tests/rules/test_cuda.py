@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.rules.subjects import LIB, SITE, codes, dll, edge, linked, loads, run, subject, torch, wheel
+from tests.support.tables import named_cases
 from wheelfix.model import System
 from wheelfix.rules.context import Subject
 from wheelfix.rules.cuda import cuda_summary
@@ -19,20 +20,20 @@ def importing(*names: str, cuda: str = "11.7", version: str = "2.7.1") -> Subjec
     return built(cuda, version, names)
 
 
-@pytest.mark.parametrize(
-    ("names", "mixed"),
-    [
-        (["cudart64_110.dll", "cublas64_11.dll", "cufft64_10.dll", "curand64_10.dll", "cusolver64_11.dll"], False),
-        (["cudart64_13.dll", "cublas64_13.dll", "cufft64_12.dll", "cusparse64_12.dll", "cusolver64_12.dll"], False),
-        (["cudart64_110.dll", "cublas64_12.dll"], True),
-        (["cudart64_13.dll", "cusolver64_11.dll"], True),
-    ],
-    ids=[
-        "cu11",
-        "cu13",
-        "11+12",
-        "13+11or12",
-    ],
+@named_cases(
+    "names, mixed",
+    {
+        "cu11": (
+            ["cudart64_110.dll", "cublas64_11.dll", "cufft64_10.dll", "curand64_10.dll", "cusolver64_11.dll"],
+            False,
+        ),
+        "cu13": (
+            ["cudart64_13.dll", "cublas64_13.dll", "cufft64_12.dll", "cusparse64_12.dll", "cusolver64_12.dll"],
+            False,
+        ),
+        "11+12": (["cudart64_110.dll", "cublas64_12.dll"], True),
+        "13+11or12": (["cudart64_13.dll", "cusolver64_11.dll"], True),
+    },
 )
 def test_cuda_majors_in_one_process(names, mixed):
     found = run(importing(*names), "WF402")
@@ -49,16 +50,12 @@ def backends(gpu: str | None = None) -> Subject:
     return linked(*(edge(path, name, System(name)) for path, name in names.items()), loaded=names, gpu=gpu)
 
 
-@pytest.mark.parametrize(
-    ("missing", "inside", "expected"),
-    [
-        ("cublas64_11.dll", [LIB + "cudart64_110.dll"], ["WF301", "WF403"]),
-        ("cublas64_11.dll", [], ["WF301"]),
-    ],
-    ids=[
-        "half of CUDA",
-        "without cudart",
-    ],
+@named_cases(
+    "missing, inside, expected",
+    {
+        "half of CUDA": ("cublas64_11.dll", [LIB + "cudart64_110.dll"], ["WF301", "WF403"]),
+        "without cudart": ("cublas64_11.dll", [], ["WF301"]),
+    },
 )
 def test_half_of_cuda_in_a_torch_wheel(missing, inside, expected):
     thing = linked(
@@ -97,15 +94,14 @@ def test_cupti_tells_the_toolkit_that_was_really_used():
 NVRTC = LIB + "nvrtc64_112_0.dll"
 
 
-@pytest.mark.parametrize(
-    ("builtins", "product", "wanted"),
-    [
-        ("nvrtc-builtins64_117.dll", "NVIDIA CUDA 11.7.99 NVRTC Library", ""),
-        ("nvrtc-builtins64_118.dll", "NVIDIA CUDA 11.7.99 NVRTC Library", "11.7"),
-        ("nvrtc-builtins64_118.dll", "", ""),
-        ("other.dll", "NVIDIA CUDA 11.7.99 NVRTC Library", ""),
-    ],
-    ids=["fits", "another", "unknown", "none-there"],
+@named_cases(
+    "builtins, product, wanted",
+    {
+        "fits": ("nvrtc-builtins64_117.dll", "NVIDIA CUDA 11.7.99 NVRTC Library", ""),
+        "another": ("nvrtc-builtins64_118.dll", "NVIDIA CUDA 11.7.99 NVRTC Library", "11.7"),
+        "unknown": ("nvrtc-builtins64_118.dll", "", ""),
+        "none-there": ("other.dll", "NVIDIA CUDA 11.7.99 NVRTC Library", ""),
+    },
 )
 def test_built_ins_of_another_release(builtins, product, wanted):
     found = run(subject({NVRTC: dll(), LIB + builtins: dll()}, products={NVRTC: product}), "WF407")
@@ -215,12 +211,12 @@ def nvidias(name: str, version: str) -> Subject:
     return subject({CUFFT: dll("nvJitLink_120_0.dll")}, wheel=wheel(name, version))
 
 
-@pytest.mark.parametrize(
-    ("thing", "text", "because"),
-    [
-        (of("pkg", "1.0+cu118"), "11.8", "its version 1.0+cu118"),
-        (of("pkg", "1.0", "cupti64_2022.2.1.dll", "cublas64_11.dll"), "11.7", "it uses cupti64_2022.2.1.dll"),
-        (
+@named_cases(
+    "thing, text, because",
+    {
+        "label": (of("pkg", "1.0+cu118"), "11.8", "its version 1.0+cu118"),
+        "cupti": (of("pkg", "1.0", "cupti64_2022.2.1.dll", "cublas64_11.dll"), "11.7", "it uses cupti64_2022.2.1.dll"),
+        "present": (
             of(
                 "pkg",
                 "1.0",
@@ -231,26 +227,20 @@ def nvidias(name: str, version: str) -> Subject:
             "11.7",
             "the DLLs in it are of CUDA 11.7",
         ),
-        (of("pkg", "1.0", "cublas64_12.dll", "cufft64_11.dll"), "12", "it uses cublas64_12.dll, cufft64_11.dll"),
-        (of("pkg", "1.0", "cublas64_12.dll", "cublas64_11.dll"), "", ""),
-        (nvidias("nvidia_cufft_cu12", "11.4.1.4"), "12.9", "the DLLs in it are of CUDA 12.9"),
-        (nvidias("cufft_cu12", "11.4.1.4"), "12", "it uses cufft64_11.dll"),
-        (nvidias("nvidia_other_cu12", "1.30"), "12", "it uses cufft64_11.dll"),
-    ],
-    ids=[
-        *(
-            "label",
-            "cupti",
-            "present",
-            "names",
-            "two backends: neither speaks for the wheel",
+        "names": (
+            of("pkg", "1.0", "cublas64_12.dll", "cufft64_11.dll"),
+            "12",
+            "it uses cublas64_12.dll, cufft64_11.dll",
         ),
-        *(
-            "the version of NVIDIA's own wheel",
-            "not NVIDIA's",
-            "an unknown version",
+        "two backends: neither speaks for the wheel": (of("pkg", "1.0", "cublas64_12.dll", "cublas64_11.dll"), "", ""),
+        "the version of NVIDIA's own wheel": (
+            nvidias("nvidia_cufft_cu12", "11.4.1.4"),
+            "12.9",
+            "the DLLs in it are of CUDA 12.9",
         ),
-    ],
+        "not NVIDIA's": (nvidias("cufft_cu12", "11.4.1.4"), "12", "it uses cufft64_11.dll"),
+        "an unknown version": (nvidias("nvidia_other_cu12", "1.30"), "12", "it uses cufft64_11.dll"),
+    },
 )
 def test_what_tells_the_release(thing, text, because):
     assert (thing.cuda.text, thing.cuda.because) == (text, because)

@@ -8,6 +8,7 @@ import pytest
 
 from tests.rules.subjects import SITE, dll, edge, linked, loads, run, subject
 from tests.support.environments import install, lay
+from tests.support.tables import named_cases
 from tests.support.wheels import build_wheel, extension
 from tools.forge import forge_dll
 from wheelfix import scan
@@ -77,14 +78,13 @@ def found(report, code):
     return [item for item in report.findings if item.code == code]
 
 
-@pytest.mark.parametrize(
-    ("symbol", "version", "verdict"),
-    [
-        ("_Mtx_lock", 26, Verdict.BROKEN),
-        ("_Mtx_lock", 44, Verdict.OK),
-        ("_Mtx_init_in_situ", 26, Verdict.OK),
-    ],
-    ids=["older", "newer", "code that constructs its mutex"],
+@named_cases(
+    "symbol, version, verdict",
+    {
+        "older": ("_Mtx_lock", 26, Verdict.BROKEN),
+        "newer": ("_Mtx_lock", 44, Verdict.OK),
+        "code that constructs its mutex": ("_Mtx_init_in_situ", 26, Verdict.OK),
+    },
 )
 def test_a_runtime_beside_python_exe(tmp_path, symbol, version, verdict):
     wheel = torch(tmp_path, symbol)
@@ -98,14 +98,13 @@ def test_a_runtime_beside_python_exe(tmp_path, symbol, version, verdict):
 
 
 class TestOrder:
-    @pytest.mark.parametrize(
-        ("order", "version", "verdict", "code"),
-        [
-            ((), 26, Verdict.RISKY, 0),
-            (("qt", "torch"), 26, Verdict.BROKEN, 1114),
-            (("torch", "qt"), 26, Verdict.OK, 0),
-        ],
-        ids=["none asked about", "the older runtime first", "torch first"],
+    @named_cases(
+        "order, version, verdict, code",
+        {
+            "none asked about": ((), 26, Verdict.RISKY, 0),
+            "the older runtime first": (("qt", "torch"), 26, Verdict.BROKEN, 1114),
+            "torch first": (("torch", "qt"), 26, Verdict.OK, 0),
+        },
     )
     def test_a_runtime_that_another_distribution_loads(self, tmp_path, order, version, verdict, code):
         paths = [torch(tmp_path), toolkit(tmp_path, version=version)]
@@ -243,10 +242,13 @@ def test_a_package_that_another_one_prepares(tmp_path):
     )
 
 
-@pytest.mark.parametrize(
-    ("init", "name"),
-    [(ADDS, "mesher"), ("import meshcore\n" + ADDS, "mesher"), (ADDS + "import meshcore\n", "meshcore")],
-    ids=["nothing imports it", "imported too early", "the package of the distribution's name"],
+@named_cases(
+    "init, name",
+    {
+        "nothing imports it": (ADDS, "mesher"),
+        "imported too early": ("import meshcore\n" + ADDS, "mesher"),
+        "the package of the distribution's name": (ADDS + "import meshcore\n", "meshcore"),
+    },
 )
 def test_a_package_that_no_other_one_prepares(init, name, tmp_path):
     report = wheel_of_two(tmp_path, init, name=name)

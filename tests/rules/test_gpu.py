@@ -10,6 +10,7 @@ import wheelfix
 from tests.pe.test_gpucode import PTX, bundle, container, entry
 from tests.rules.subjects import LIB, SITE, codes, dll, edge, linked, loads, run, subject, torch
 from tests.support.gpucode import gpu_dll
+from tests.support.tables import named_cases
 from tests.support.wheels import ALONE, build_wheel
 from tools.forge import forge_dll
 from wheelfix.base.values import replace
@@ -63,15 +64,14 @@ def test_a_wheel_without_any_gpu_code_is_not_passed():
 NEW, OLD = LIB + "libkernels_cuda128.dll", LIB + "libkernels_cuda118.dll"
 
 
-@pytest.mark.parametrize(
-    ("loaded", "newer", "expected"),
-    [
-        (False, ("sm_120",), ["WF501:warning"]),
-        (False, ("ptx_90",), ["WF502:info", "WF501:warning"]),
-        (True, ("sm_120",), ["WF501:error"]),
-        (False, ("sm_89",), ["WF501:error"]),
-    ],
-    ids=["another-backend-has-it", "another-has-ptx", "it-is-loaded", "nothing-in-the-wheel-has-it"],
+@named_cases(
+    "loaded, newer, expected",
+    {
+        "another-backend-has-it": (False, ("sm_120",), ["WF501:warning"]),
+        "another-has-ptx": (False, ("ptx_90",), ["WF502:info", "WF501:warning"]),
+        "it-is-loaded": (True, ("sm_120",), ["WF501:error"]),
+        "nothing-in-the-wheel-has-it": (False, ("sm_89",), ["WF501:error"]),
+    },
 )
 def test_one_backend_of_several(loaded, newer, expected):
     events = [loads(OLD)] if loaded else []
@@ -112,26 +112,18 @@ def test_ptx_that_no_driver_of_the_card_compiles(ptx, gpu, expected, said):
     assert said in found[0].message
 
 
-@pytest.mark.parametrize(
-    ("archs", "gpu", "more", "expected"),
-    [
-        (("ptx_86",), "sm_89", {}, ["WF502:info"]),
-        ((), "sm_89", {}, ["WF507:info"]),
-        (("sm_52",), "sm_35", {"size": 345_088}, []),
-        (("sm_52", "ptx_52"), "sm_35", {"size": 5 << 20}, ["WF501:error"]),
-        (("sm_50",), "sm_35", {"size": 345_088}, ["WF501:error"]),
-        (("sm_35",), "sm_35", {"cuda": "11.8"}, []),
-        (("sm_35",), "sm_35", {"cuda": "12.1"}, ["WF503:error"]),
-        (("sm_21",), "sm_21", {"cuda": "10.2"}, ["WF503:error"]),
-    ],
-    ids=[
-        *(
-            "PTX",
-            "no code",
-        ),
-        *("what nvcc leaves behind", "kernels in a large DLL", "a kernel in a small one"),
-        *("the last driver runs CUDA 11", "not CUDA 12", "Fermi"),
-    ],
+@named_cases(
+    "archs, gpu, more, expected",
+    {
+        "PTX": (("ptx_86",), "sm_89", {}, ["WF502:info"]),
+        "no code": ((), "sm_89", {}, ["WF507:info"]),
+        "what nvcc leaves behind": (("sm_52",), "sm_35", {"size": 345_088}, []),
+        "kernels in a large DLL": (("sm_52", "ptx_52"), "sm_35", {"size": 5 << 20}, ["WF501:error"]),
+        "a kernel in a small one": (("sm_50",), "sm_35", {"size": 345_088}, ["WF501:error"]),
+        "the last driver runs CUDA 11": (("sm_35",), "sm_35", {"cuda": "11.8"}, []),
+        "not CUDA 12": (("sm_35",), "sm_35", {"cuda": "12.1"}, ["WF503:error"]),
+        "Fermi": (("sm_21",), "sm_21", {"cuda": "10.2"}, ["WF503:error"]),
+    },
 )
 def test_code_card_and_last_driver(archs, gpu, more, expected):
     image, known = dll(size=more.get("size", 4096)), {} if archs is None else {CUDA: archs}
@@ -171,15 +163,15 @@ def test_torch_for_an_old_card_with_a_cudnn_that_dropped_it(tmp_path):
     assert found.severity.value == "warning"
 
 
-@pytest.mark.parametrize(
-    ("own", "library", "name"),
-    [
-        pytest.param(("sm_35", "sm_86"), MANY, "cudnn64_8.dll", id="a card in common"),
-        pytest.param(("sm_120",), ("sm_80", "ptx_90"), "cudnn64_8.dll", id="PTX that the driver compiles"),
-        pytest.param(("sm_35",), (*["sm_50"] * 100, "sm_35"), "cudnn64_8.dll", id="code behind the first entries"),
-        pytest.param(("sm_35",), (), "cudnn64_8.dll", id="a library without code"),
-        pytest.param(("sm_35",), MANY, "kernels.dll", id="the wheel's own"),
-    ],
+@named_cases(
+    "own, library, name",
+    {
+        "a card in common": (("sm_35", "sm_86"), MANY, "cudnn64_8.dll"),
+        "PTX that the driver compiles": (("sm_120",), ("sm_80", "ptx_90"), "cudnn64_8.dll"),
+        "code behind the first entries": (("sm_35",), (*["sm_50"] * 100, "sm_35"), "cudnn64_8.dll"),
+        "a library without code": (("sm_35",), (), "cudnn64_8.dll"),
+        "the wheel's own": (("sm_35",), MANY, "kernels.dll"),
+    },
 )
 def test_no_finding_where_some_card_runs_both(own, library, name, tmp_path):
     assert findings(tmp_path, own, library, name) == []
@@ -298,10 +290,12 @@ def test_code_that_was_not_read_is_not_called_absent(tmp_path, monkeypatch):
     assert answers["WF413"].startswith("could not tell whether lib_rocm.dll has code for gfx1100")
 
 
-@pytest.mark.parametrize(
-    ("package", "version", "name"),
-    [("nvjpeg", "12.4.0.76", "nvjpeg64_12.dll"), ("curand", "10.3.10.19", "curand64_10.dll")],
-    ids=["the name of the DLL tells", "the version of the package tells"],
+@named_cases(
+    "package, version, name",
+    {
+        "the name of the DLL tells": ("nvjpeg", "12.4.0.76", "nvjpeg64_12.dll"),
+        "the version of the package tells": ("curand", "10.3.10.19", "curand64_10.dll"),
+    },
 )
 def test_a_package_of_nvidias_own_dlls_is_compared_too(tmp_path, package, version, name):
     """Story: the summary said that nvidia-nvjpeg-cu12 needs 527.41, ``--driver 452.39`` that no release is known."""

@@ -6,6 +6,7 @@ import pytest
 
 from tests.rules.subjects import LIB, SITE, dll, edge, loads, run, subject, torch
 from tests.support.environments import install, lay
+from tests.support.tables import named_cases
 from tests.support.wheels import ALONE, build_wheel, extension
 from tools.forge import forge_dll
 from wheelfix.base.options import RootOptions, ScanOptions
@@ -81,15 +82,14 @@ def test_a_file_beside_python_exe_that_is_loaded_instead(tmp_path):
     assert "not the package's own" in found.message
 
 
-@pytest.mark.parametrize(
-    ("wrong", "error", "code"),
-    [
-        (forge_dll("helper.dll", exports=["f"], machine=Machine.X86), 193, "WF204"),
-        (forge_dll("helper.dll", exports=["g"]), 127, "WF310"),
-        (forge_dll("helper.dll", exports=["f"], imports={"gone.dll": ["f"]}), 126, "WF301"),
-        (b"MZ", 193, "WF201"),
-    ],
-    ids=["for another processor", "of another version", "with needs of its own", "damaged"],
+@named_cases(
+    "wrong, error, code",
+    {
+        "for another processor": (forge_dll("helper.dll", exports=["f"], machine=Machine.X86), 193, "WF204"),
+        "of another version": (forge_dll("helper.dll", exports=["g"]), 127, "WF310"),
+        "with needs of its own": (forge_dll("helper.dll", exports=["f"], imports={"gone.dll": ["f"]}), 126, "WF301"),
+        "damaged": (b"MZ", 193, "WF201"),
+    },
 )
 def test_one_that_does_not_load_makes_the_environment_broken(tmp_path, wrong, error, code):
     """An x86 DLL dropped beside python.exe: "will raise 193" stood above "Verdict: ok"."""

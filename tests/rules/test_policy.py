@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.rules.subjects import LIB, SITE, codes, dll, edge, loads, run, subject, torch
+from tests.support.tables import named_cases
 from wheelfix.model import Severity, Signature
 from wheelfix.rules.context import Subject
 
@@ -36,16 +37,15 @@ def test_names_that_belong_to_others(name, expected):
 MANGLED = "msvcp140-0f2ea95580b32bcfc81c235d5751ce78.dll"
 
 
-@pytest.mark.parametrize(
-    ("name", "imported", "signed", "expected"),
-    [
-        ("concrt140-11223344556677889900aabbccddeeff.dll", MANGLED, False, ["WF613:info"]),
-        ("concrt140.dll", MANGLED, False, ["WF613:info"]),
-        ("concrt140.dll", MANGLED, True, []),
-        ("concrt140.dll", "msvcp140.dll", False, []),
-        ("flux.dll", MANGLED, False, []),
-    ],
-    ids=["renamed too", "under its name", "signed", "as Microsoft built it", "not Microsoft's"],
+@named_cases(
+    "name, imported, signed, expected",
+    {
+        "renamed too": ("concrt140-11223344556677889900aabbccddeeff.dll", MANGLED, False, ["WF613:info"]),
+        "under its name": ("concrt140.dll", MANGLED, False, ["WF613:info"]),
+        "signed": ("concrt140.dll", MANGLED, True, []),
+        "as Microsoft built it": ("concrt140.dll", "msvcp140.dll", False, []),
+        "not Microsoft's": ("flux.dll", MANGLED, False, []),
+    },
 )
 def test_a_runtime_that_a_tool_has_changed(name, imported, signed, expected):
     """delvewheel#74: concrt140.dll with renamed imports and without its signature."""
@@ -72,18 +72,22 @@ def kepler(*needers: str) -> Subject:
     )
 
 
-@pytest.mark.parametrize(
-    ("needers", "said", "only", "shared"),
-    [
-        (
+@named_cases(
+    "needers, said, only, shared",
+    {
+        "not to blame": (
             (CPU, AOTI),
             "does not help with mkl_intel_thread.2.dll, which torch_cpu.dll needs as well",
             [],
             {"mkl_intel_thread.2.dll": ["torch_cpu.dll"]},
         ),
-        ((AOTI,), "dropping them removes the need for mkl_intel_thread.2.dll", ["mkl_intel_thread.2.dll"], {}),
-    ],
-    ids=["not to blame", "to blame"],
+        "to blame": (
+            (AOTI,),
+            "dropping them removes the need for mkl_intel_thread.2.dll",
+            ["mkl_intel_thread.2.dll"],
+            {},
+        ),
+    },
 )
 def test_test_artefacts(needers, said, only, shared):
     (found,) = run(kepler(*needers), "WF603")

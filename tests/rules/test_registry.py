@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import wheelfix
 from tests.rules.subjects import LIB, SITE, dll, edge, loads, run, subject, torch, wheel
+from tests.support.tables import named_cases
 from wheelfix.archive.faults import ArchiveFault
 from wheelfix.errors import UsageError
 from wheelfix.model import Edge, EdgeKind, Finding, InView, Machine, Malformed, Missing, Severity
@@ -255,15 +256,14 @@ def two_missing():
     return run(subject({PYD: dll("gone.dll", "Other_1.dll")}, edges, events=[loads(PYD, 126, chain)]))
 
 
-@pytest.mark.parametrize(
-    ("patterns", "expected"),
-    [
-        ((), ["error", "error"]),
-        (("gone",), ["error", "info"]),
-        (("GONE.DLL", "other_*"), ["info", "info"]),
-        (("nothing*",), ["error", "error"]),
-    ],
-    ids=["none", "one", "both", "another"],
+@named_cases(
+    "patterns, expected",
+    {
+        "none": ((), ["error", "error"]),
+        "one": (("gone",), ["error", "info"]),
+        "both": (("GONE.DLL", "other_*"), ["info", "info"]),
+        "another": (("nothing*",), ["error", "error"]),
+    },
 )
 def test_only_what_is_named_is_allowed(patterns, expected):
     found = with_allowed(two_missing(), patterns)

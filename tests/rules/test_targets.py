@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import wheelfix
+from tests.support.tables import named_cases
 from tests.support.wheels import ALONE, build_wheel
 from tools.forge import forge_dll
 from wheelfix.base.values import replace
@@ -89,25 +90,43 @@ PLUGIN = {"pkg/plugin.dll": forge_dll("plugin.dll", imports=MEDIA)}
 WINDOWS_N = "mfplat.dll on windows-n"
 
 
-@pytest.mark.parametrize(
-    ("files", "target", "expected", "said"),
-    [
-        pytest.param(OPENGL, "server-core-2022", "", "", id="the wheel has it itself"),
-        pytest.param(DIRECTML, "windows-10-1809", "WF325 warning DirectML.dll on windows-10-1809",
-                     "pkg/DirectML.dll is used if it is loaded before", id="a copy elsewhere in the wheel"),
-        pytest.param({"pkg/fast.pyd": module(delay_imports=MEDIA)}, "windows-n", f"WF325 warning {WINDOWS_N}",
-                     "first call", id="delay-loaded"),
-
-        pytest.param({**PLUGIN, "pkg/__init__.py": CAUGHT}, "windows-n", f"WF325 warning {WINDOWS_N}", "",
-                     id="the failure is caught"),
-        pytest.param({"pkg/fast.pyd": module(imports={"KERNEL32.dll": ["SetThreadSelectedCpuSetMasks"]})}, "wine",
-                     "WF324 warning KERNEL32.dll on wine", "the first call fails", id="a function that Wine lacks"),
-        pytest.param({"pkg/fast.pyd": module(delay_imports={"Secur32.dll": ["GetUserNameExW"]})}, "nano-server",
-                     "WF326 info nano-server", "", id="not known and not needed at import"),
-        pytest.param({"pkg/fast.pyd": module(imports={"msvfw32.dll": [2]})}, "server-core-2022",
-                     "WF325 warning msvfw32.dll on server-core-2022", "", id="reports of others"),
-    ],
-)  # fmt: skip
+@named_cases(
+    "files, target, expected, said",
+    {
+        "the wheel has it itself": (OPENGL, "server-core-2022", "", ""),
+        "a copy elsewhere in the wheel": (
+            DIRECTML,
+            "windows-10-1809",
+            "WF325 warning DirectML.dll on windows-10-1809",
+            "pkg/DirectML.dll is used if it is loaded before",
+        ),
+        "delay-loaded": (
+            {"pkg/fast.pyd": module(delay_imports=MEDIA)},
+            "windows-n",
+            f"WF325 warning {WINDOWS_N}",
+            "first call",
+        ),
+        "the failure is caught": ({**PLUGIN, "pkg/__init__.py": CAUGHT}, "windows-n", f"WF325 warning {WINDOWS_N}", ""),
+        "a function that Wine lacks": (
+            {"pkg/fast.pyd": module(imports={"KERNEL32.dll": ["SetThreadSelectedCpuSetMasks"]})},
+            "wine",
+            "WF324 warning KERNEL32.dll on wine",
+            "the first call fails",
+        ),
+        "not known and not needed at import": (
+            {"pkg/fast.pyd": module(delay_imports={"Secur32.dll": ["GetUserNameExW"]})},
+            "nano-server",
+            "WF326 info nano-server",
+            "",
+        ),
+        "reports of others": (
+            {"pkg/fast.pyd": module(imports={"msvfw32.dll": [2]})},
+            "server-core-2022",
+            "WF325 warning msvfw32.dll on server-core-2022",
+            "",
+        ),
+    },
+)
 def test_what_does_not_fail_the_import(tmp_path, files, target, expected, said):
     report = scanned(tmp_path, files, target)
     assert [f"{code} {severity} {subject}" for code, subject, severity in found(report)] == [expected] * bool(expected)

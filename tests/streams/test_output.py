@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.interrupts import interrupted_everywhere
+from tests.support.tables import named_cases
 from wheelfix.errors import EnvironmentFailure
 from wheelfix.streams import output
 from wheelfix.streams.output import MARK, AtomicFile, WorkFolder, remove_left_behind, remove_stale
@@ -74,9 +75,7 @@ def refused(*_: int) -> int:
     raise OSError(errno.EXDEV, "another file system")
 
 
-IN_KERNEL = pytest.mark.parametrize(
-    "in_kernel", [output._COPY_FILE_RANGE, refused, None], ids=["kernel", "refused", "by-hand"]
-)
+IN_KERNEL = named_cases("in_kernel", {"kernel": output._COPY_FILE_RANGE, "refused": refused, "by-hand": None})
 
 
 @IN_KERNEL

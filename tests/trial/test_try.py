@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.environments import lay
 from tests.support.schemas import validate
+from tests.support.tables import named_cases
 from tests.support.views import make_view
 from tests.support.wheels import build_wheel, extension
 from tests.trial.host import HostPython
@@ -263,14 +264,13 @@ def test_a_condition_makes_it_unsure(tmp_path):
     assert found["p._a"][0] != "works"
 
 
-@pytest.mark.parametrize(
-    ("code", "answer"),
-    [
-        (f"import ctypes, os\nctypes.CDLL({HERE}, 'absent.dll'))\n", ("fails", 126, "absent")),
-        (f"import os\nos.add_dll_directory({HERE}, 'lib'))\n", ("fails", 2, "lib")),
-        ("import ctypes\nctypes.CDLL('kernel32.dll')\n", FINE),
-    ],
-    ids=["a missing file", "a missing folder", "Windows' own"],
+@named_cases(
+    "code, answer",
+    {
+        "a missing file": (f"import ctypes, os\nctypes.CDLL({HERE}, 'absent.dll'))\n", ("fails", 126, "absent")),
+        "a missing folder": (f"import os\nos.add_dll_directory({HERE}, 'lib'))\n", ("fails", 2, "lib")),
+        "Windows' own": ("import ctypes\nctypes.CDLL('kernel32.dll')\n", FINE),
+    },
 )  # fmt: skip
 def test_python_code_that_loads(code, answer, tmp_path):
     assert answers(tmp_path, __init__=code)["p"] == answer
@@ -289,31 +289,21 @@ def test_top_level_modules(tmp_path):
         assert modules_to_try(view, profile, ["pkg.sub"]) == ("pkg.sub",)
 
 
-@pytest.mark.parametrize(
-    ("code", "answer"),
-    [
-        ("from ._gone import f\n", ("fails", 0, "p")),
-        ("import p._gone\n", ("fails", 0, "p")),
-        ("try:\n    from ._gone import f\nexcept ImportError:\n    f = None\n", FINE),
-        ("def later():\n    from ._gone import f\n", FINE),
-        ("from . import _gone\n", ("fails", 0, "")),
-        ("__path__.append('elsewhere')\nfrom ._gone import f\n", FINE),
-        ("import sys\nif sys.platform == 'linux':\n    from ._gone import f\n", FINE),
-        (
+@named_cases(
+    "code, answer",
+    {
+        "from": ("from ._gone import f\n", ("fails", 0, "p")),
+        "import": ("import p._gone\n", ("fails", 0, "p")),
+        "caught": ("try:\n    from ._gone import f\nexcept ImportError:\n    f = None\n", FINE),
+        "in a function": ("def later():\n    from ._gone import f\n", FINE),
+        "a name": ("from . import _gone\n", ("fails", 0, "")),
+        "found elsewhere": ("__path__.append('elsewhere')\nfrom ._gone import f\n", FINE),
+        "another system": ("import sys\nif sys.platform == 'linux':\n    from ._gone import f\n", FINE),
+        "after a condition": (
             "import random\nif random.random() < 2:\n    from . import a\nfrom ._gone import f\n",
             ("fails", 0, "p"),
         ),
-    ],
-    ids=[
-        "from",
-        "import",
-        "caught",
-        "in a function",
-        "a name",
-        "found elsewhere",
-        "another system",
-        "after a condition",
-    ],
+    },
 )
 def test_a_module_of_the_package_that_is_not_there(code, answer, tmp_path):
     """psutil, pymssql and pyaudio without their extension module were expected to work."""
@@ -397,10 +387,9 @@ def test_modules_in_folders_that_the_path_file_of_another_names(tmp_path):
 AFTER_A_CONDITION = "from ._a import x\nif x():\n    ctypes.CDLL('vcruntime140.dll')\n"
 
 
-@pytest.mark.parametrize(
-    ("before", "verdict", "answer"),
-    [("", "broken", "fails"), (AFTER_A_CONDITION, "unsure", "unsure")],
-    ids=["certain", "after a condition"],
+@named_cases(
+    "before, verdict, answer",
+    {"certain": ("", "broken", "fails"), "after a condition": (AFTER_A_CONDITION, "unsure", "unsure")},
 )
 def test_a_module_that_is_neither_installed_nor_required(before, verdict, answer, tmp_path):
     """intel-extension-for-pytorch imports setuptools; a scan with the environment was "ok"."""

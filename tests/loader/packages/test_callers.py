@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.support.tables import named_cases
 from tests.support.wheels import build_wheel
 from tools.forge import forge_dll
 from wheelfix import scan
@@ -49,13 +48,16 @@ def test_an_intact_package(tmp_path):
     assert report_of(tmp_path).verdict == "ok"
 
 
-@pytest.mark.parametrize(
-    ("removed", "starts", "chain"),
-    [
-        (PART, r"FileNotFoundError: Could not find module '…\pkg\lib\core.dll'", ("core.dll", "part.dll")),
-        (CORE, "FileNotFoundError: core", ("core.dll",)),
-    ],
-    ids=["a dependency", "the DLL"],
+@named_cases(
+    "removed, starts, chain",
+    {
+        "a dependency": (
+            PART,
+            r"FileNotFoundError: Could not find module '…\pkg\lib\core.dll'",
+            ("core.dll", "part.dll"),
+        ),
+        "the DLL": (CORE, "FileNotFoundError: core", ("core.dll",)),
+    },
 )
 def test_the_calling_file_decides_what_is_loaded(removed, starts, chain, tmp_path):
     report = report_of(tmp_path, removed)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.support.tables import named_cases
 from tests.support.views import make_view
 from tools.forge import forge_dll
 from wheelfix.loader.packageloading import ORDINARY, loading_of
@@ -53,14 +52,21 @@ def test_everything_is_found():
     assert (loading.package, loading.version) == ("intel_extension_for_pytorch", "2.8.10+xpu")
 
 
-@pytest.mark.parametrize(
-    ("removed", "named", "blamed"),
-    [
-        (f"{BIN}esimd_kernels.dll", r"…\intel_extension_for_pytorch\bin\intel-ext-pt-gpu.dll", "esimd_kernels.dll"),
-        ("Library/bin/sycl8.dll", r"…\intel_extension_for_pytorch\bin\esimd_kernels.dll", "sycl8.dll"),
-        (f"{SITE}torch/lib/c10.dll", r"…\torch\lib\torch_cpu.dll", "c10.dll"),
-    ],
-    ids=["its own", "of the compiler's runtime", "of torch, whose import fails first"],
+@named_cases(
+    "removed, named, blamed",
+    {
+        "its own": (
+            f"{BIN}esimd_kernels.dll",
+            r"…\intel_extension_for_pytorch\bin\intel-ext-pt-gpu.dll",
+            "esimd_kernels.dll",
+        ),
+        "of the compiler's runtime": (
+            "Library/bin/sycl8.dll",
+            r"…\intel_extension_for_pytorch\bin\esimd_kernels.dll",
+            "sycl8.dll",
+        ),
+        "of torch, whose import fails first": (f"{SITE}torch/lib/c10.dll", r"…\torch\lib\torch_cpu.dll", "c10.dll"),
+    },
 )
 def test_a_missing_dll_is_reported_as_the_loop_does(removed, named, blamed):
     # As recorded under Wine with the package's own code: tests/oracle/packagerecords.json.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.support.tables import named_cases
 from tests.support.views import make_view
 from tools.forge import forge_dll
 from wheelfix.loader.packageloading import loading_of, search_dirs
@@ -56,9 +55,7 @@ def test_search_folders_are_those_that_exist():
     assert search_dirs(loading_of(older).startup, older) == (f"{SITE}torch/lib",)
 
 
-@pytest.mark.parametrize(
-    ("cudart", "code"), [pytest.param(False, 0, id="toolkit-helps"), pytest.param(True, 126, id="half-vendored")]
-)
+@named_cases("cudart, code", {"toolkit-helps": (False, 0), "half-vendored": (True, 126)})
 def test_an_assumed_toolkit_helps_only_while_torch_adds_its_folder(cudart, code):
     dlls = {"torch_cuda.dll": forge_dll("torch_cuda.dll", imports={"cublas64_11.dll": ["f"]})}
     if cudart:
