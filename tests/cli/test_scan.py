@@ -268,14 +268,6 @@ def test_nothing_is_read_that_nobody_asked_for(wheel, run):
     assert "GPU code" not in run("scan", wheel).out
 
 
-def test_the_document_for_machines(wheel, run):
-    document = json.loads(run("scan", "--gpu", "K40c", "--format", "json", wheel, code=1).out)
-    validate(document)
-    (reported,) = document["wheels"]
-    assert [image["gpu"] for image in reported["images"]] == [{"card": "K40c", "arch": "sm_35", "fit": "none"}] * 2
-    assert reported["archs"] == ["sm_50", "sm_86", "sm_89", "ptx_90"]
-
-
 @pytest.mark.parametrize("command", ["scan", "repair"])
 def test_a_card_that_nobody_knows_is_said_once(wheel, run, command):
     said = run(command, "--gpu", "RTX 5071", wheel, wheel, code=2).err
@@ -457,7 +449,6 @@ def test_ctrl_c_ends_all_within_a_second_and_leaves_nothing(several, tmp_path, g
 def test_a_killed_worker_costs_its_wheel(several, tmp_path):
     process = start(several, tmp_path / "tmp", "-j", "2", "-q")
     workers = children(process.pid)
-    assert process.stdout is not None
     process.stdout.readline()  # at least one of the workers works
     kill_at_work(workers)
     output, errors = process.communicate(timeout=60)

@@ -74,7 +74,6 @@ def test_an_unpacked_wheel_and_a_package_folder_are_scanned_as_installed(tmp_pat
         archive.extractall(folder)
     for path in (folder, folder / "torch"):
         report = scan(path, QUIET)
-        assert report.first_failure is not None
         assert "aoti_custom_ops.dll" in report.first_failure.message
 
 

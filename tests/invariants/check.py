@@ -8,27 +8,22 @@ import json
 import random
 import re
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from tests.invariants.generate import Made
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.base.values import replace
 from wheelfix.cli.main import main
 from wheelfix.errors import CannotRepair
 from wheelfix.exam.examination import FailedInput
 from wheelfix.exam.scan import scan, scan_all
-from wheelfix.model import Severity, Verdict
+from wheelfix.model import ScanReport, Severity, Verdict
 from wheelfix.repairs.repair import repair_wheel
 from wheelfix.report.canvas import TextStyle
 from wheelfix.report.document import KINDS, render
 from wheelfix.report.scans import render_scan
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.invariants.generate import Made
-    from wheelfix.model import ScanReport
 
 LOAD_TIME = {
     "WF201",

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.support.environments import install, lay
 from tests.support.wheels import build_wheel
 from tools.forge import forge_dll
 from wheelfix.model import Machine
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NAMES = ("foo.dll", "bar.dll", "Baz.dll", "libiomp5md.dll", "cudnn64_8.dll", "cudnn_ops_infer64_8.dll", "tbb12.dll")
 TORCH_INIT = """\

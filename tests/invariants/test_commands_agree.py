@@ -10,8 +10,10 @@ import contextlib
 import io
 import json
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,10 +28,6 @@ from tools.take_one_out import rows_of, write_without
 from wheelfix.cli.main import main
 from wheelfix.trial.model import ImportAnswer
 from wheelfix.trial.run import expectations
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 PYD = ".cp311-win_amd64.pyd"
 PATCHED = """\

@@ -7,8 +7,9 @@ import re
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import tomli
@@ -28,9 +29,6 @@ from wheelfix.knowledge import (
 )
 from wheelfix.knowledge.tables import Checker, NamePattern, Table, TableFault, parse_toml, read_text
 from wheelfix.model import canonical, dll_key
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 NAMES = Table("names.txt", Checker.names)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +11,6 @@ from tools.forge import forge_dll
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.exam.scan import scan
 from wheelfix.report.words import import_statement
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TAIL = ".cp311-win_amd64.pyd"
 
@@ -26,7 +23,6 @@ def predicted(folder: Path, code: str) -> str:
         files[path + TAIL] = forge_dll(f"{name}.pyd", imports={"gone.dll": ["f"]}, exports=[f"PyInit_{name}"])
     wheel = build_wheel(folder, "p", "1.0", files=files)
     failure = scan(wheel, ScanOptions(roots=RootOptions(discover=False))).first_failure
-    assert failure is not None
     return failure.message.partition("importing ")[2].partition(":")[0]
 
 
@@ -72,5 +68,4 @@ def test_an_absent_folder_is_told_in_windows_words(tmp_path):
     code = "import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), 'lib'))\n"
     wheel = build_wheel(tmp_path, "p", "1.0", files={"p/__init__.py": code})
     failure = scan(wheel, ScanOptions(roots=RootOptions(discover=False))).first_failure
-    assert failure is not None
     assert failure.message == r"FileNotFoundError: [WinError 2] The system cannot find the file specified: '…\p\lib'"

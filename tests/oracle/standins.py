@@ -13,9 +13,9 @@ import re
 import tempfile
 import zipfile
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 
 import wheelfix
 from tests.oracle.wine import zig
@@ -23,12 +23,7 @@ from tests.support.tiers import cache_folder
 from tests.support.wheels import build_wheel
 from tools.forge import forge_dll
 from wheelfix.base.options import RootOptions, ScanOptions
-from wheelfix.model import Image, Machine, dll_key
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from wheelfix.model import Symbol
+from wheelfix.model import Image, Machine, Symbol, dll_key
 
 HERE = Path(__file__).parent
 HELPER = "wheelfix_standin"

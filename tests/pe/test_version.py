@@ -48,7 +48,6 @@ def leaf(*tables: bytes, value: bytes = fixed((1, 2, 3, 4), (5, 6, 7, 8))) -> by
 def test_a_forged_dll():
     file = forge_dll("a.dll", version=(8, 9, 4, 25), product_version=(11, 7, 0, 0), version_strings=WORDS)
     found = read_version(MemorySource(file))
-    assert found is not None
     assert found.file == (8, 9, 4, 25)
     assert found.product == (11, 7, 0, 0)
     assert {key: found.strings[key] for key in WORDS} == WORDS
@@ -63,7 +62,6 @@ def test_numbers_and_strings():
 def test_the_first_of_two_languages_wins():
     english, german = (block(code, children=padded(string("A", word))) for code, word in (("0409", "x"), ("0407", "y")))
     found = parse_version(leaf(english, german))
-    assert found is not None
     assert found.strings == {"A": "x"}
 
 
@@ -71,7 +69,6 @@ def test_the_first_of_two_languages_wins():
 def test_the_stated_length_of_a_string_is_not_believed(length):
     """Some compilers count bytes, some words, some leave the zero out."""
     found = parse_version(leaf(block("0409", children=padded(string("A", "one", length=length), string("B", "two")))))
-    assert found is not None
     assert found.strings == {"A": "one", "B": "two"}
 
 
@@ -122,7 +119,6 @@ def test_english_before_others(languages, expected):
     leaves = [leaf(value=fixed((number, 0, 0, 0), (0, 0, 0, 0))) for number in (1, 2)]
     file = raw_pe(resources(dict(zip(languages, leaves, strict=True))), {2: (RVA, 0)})
     found = read_version(MemorySource(file))
-    assert found is not None
     assert found.file[0] == expected
 
 

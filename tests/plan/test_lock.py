@@ -106,7 +106,6 @@ class Bench:
         scan = ScanOptions(roots=RootOptions(roots=(self.root,), discover=False), jobs=1)
         self.options = RepairOptions(wheel_dir=folder / "out", seal=True, scan=scan, **more)
         result = repair_wheel(self.wheel, self.options)
-        assert result.output is not None
         self.made = result.output.read_bytes()
         self.lock = folder / "lock.json"
         write_lock([result.plan], self.lock)
@@ -122,7 +121,6 @@ class Bench:
         more.setdefault("scan", ScanOptions(roots=RootOptions(discover=False), jobs=1))
         (plan,) = read_lock(self.lock)
         made = replay(plan, RepairOptions(wheel_dir=self.folder / "again", **more), str(self.lock)).output
-        assert made is not None
         return made.read_bytes()
 
     @property

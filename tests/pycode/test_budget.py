@@ -6,10 +6,11 @@ import ast
 import functools
 import time
 import tracemalloc
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 
 import wheelfix
 from tests.support.hostilecode import ATTACKS
@@ -32,11 +33,6 @@ from wheelfix.pycode.budget import (
 from wheelfix.pycode.reading import PathCode, read_path_code
 from wheelfix.pycode.sourcecode import SEARCH_LIMIT, SOURCE_LIMIT, read_imports
 from wheelfix.pycode.windows import ViewFiles
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from _pytest.mark.structures import ParameterSet
 
 INIT = "Lib/site-packages/pkg/__init__.py"
 LOAD = "\nimport os\nos.add_dll_directory(a)\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +13,6 @@ from tests.support.wheels import build_wheel
 from tools.forge import forge_dll
 from wheelfix.cli.main import main
 from wheelfix.pycode.sourcecode import catches
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.parametrize(

@@ -342,10 +342,8 @@ def test_each_module_of_a_package_meets_the_package_as_it_was_imported() -> None
         assert (end.decided, end.error, end.message) == (True, "", "")
         assert end.ran == (f"{SITE}pkg/__init__.py", f"{SITE}pkg/{name}.py")
         assert [*end.done] == [f"{SITE}pkg/core.dll"]
-        assert end.process is not None
         assert end.process.user_dirs == [f"{SITE}pkg"]
     assert (top.ran, [*top.done]) == ((f"{SITE}pkg/__init__.py",), [])
-    assert top.process is not None
     assert not top.process.user_dirs
 
 

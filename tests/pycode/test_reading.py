@@ -76,7 +76,6 @@ def test_a_load_is_found_and_a_file_that_is_not_there_is_a_failure(way: str) -> 
     assert f"{SITE}pkg/lib/core.dll" in [event.path for file in loads.files for event in file.events]
     assert resolve(whole, Profile()).first_failure is None
     failure = resolve(make_view(files_for(code)), Profile()).first_failure
-    assert failure is not None
     assert failure.code == 126
     assert failure.chain[-1] in ("core.dll", "core")
 
@@ -127,7 +126,6 @@ def test_what_only_another_system_has_fails_on_windows(code: str) -> None:
 def test_the_name_for_the_processor(bits: str, machine: Machine, name: str) -> None:
     code = f"import struct\nbits = {bits}\nctypes.CDLL(os.path.join({HERE}, f'core{{bits}}.dll'))"
     failure = resolve(make_view(files_for(code)), Profile(machine=machine)).first_failure
-    assert failure is not None
     assert failure.chain == (name,)
 
 
@@ -181,7 +179,6 @@ def test_a_folder_that_does_not_exist_is_an_error_of_its_own() -> None:
     (fault,) = resolution.code_faults
     assert (fault.cause, fault.names, fault.error) == ("folder", (f"{SITE}pkg/bin",), "FileNotFoundError")
     prediction = predict(view, resolution)
-    assert prediction is not None
     assert prediction.code == 2
     assert prediction.message.startswith("FileNotFoundError: [WinError 2] ")
 
@@ -210,5 +207,4 @@ def test_what_cannot_be_read_or_comes_from_path_is_unsure() -> None:
 
 def test_a_bare_name_that_is_nowhere_is_a_failure() -> None:
     failure = resolve(make_view(files_for("ctypes.CDLL('core.dll')")), Profile()).first_failure
-    assert failure is not None
     assert failure.chain == ("core.dll",)

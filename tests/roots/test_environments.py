@@ -65,7 +65,6 @@ def test_an_unpacked_package(tmp_path):
         {"info/index.json": json.dumps({"name": "mkl", "version": "2023.2.0"}), "Library/bin/mkl_core.2.dll": b"MZ"},
     )
     root = CONDA.recognise(folder)
-    assert root is not None
     (file,) = RootIndex([root]).candidates("mkl_core.2.dll")
     assert (root.version, file.package, file.version_hint) == ("2023.2.0", "mkl", "2023.2.0")
 
@@ -106,7 +105,6 @@ INTEL = {
 
 def test_nvidia_packages(tmp_path):
     root = PIP.recognise(grow(tmp_path, NVIDIA))
-    assert root is not None
     assert [(entry.path.removeprefix(f"{SITE}/nvidia/"), entry.cuda) for entry in root.folders] == [
         ("cu13/bin/x86_64", "13"),
         ("cublas/lib/x64", ""),

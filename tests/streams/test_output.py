@@ -241,7 +241,6 @@ def test_what_a_killed_run_leaves_is_removed_by_the_next_and_a_living_one_is_lef
     ]
     try:
         for run in runs:
-            assert run.stdout is not None
             assert run.stdout.readline() == b"ready\n"
         assert len(names(tmp_path)) == 2
         assert remove_stale(tmp_path) == ()

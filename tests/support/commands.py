@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import copy
 import functools
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from wheelfix.cli.commands import Parser
+from wheelfix.cli.commands import Parser
 
 
 class Printed(NamedTuple):

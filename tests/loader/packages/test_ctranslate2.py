@@ -77,6 +77,5 @@ def test_two_majors_are_not_guessed(tmp_path):
 def test_a_dll_that_the_code_loads_first_is_in_the_error(tmp_path):
     # The import of _ext would fail too, but ctypes comes before it.
     failure = report_of(tmp_path, ["12 :: 12.4"], without=("ctranslate2/libiomp5md.dll",)).first_failure
-    assert failure is not None
     assert failure.message.startswith(r"FileNotFoundError: Could not find module '…\ctranslate2\ctranslate2.dll'")
     assert failure.chain == ("ctranslate2.dll", "libiomp5md.dll")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,12 +13,7 @@ from wheelfix import scan
 from wheelfix.base.options import ScanOptions
 from wheelfix.loader.packages import kivy
 from wheelfix.loader.places import InstalledSet
-from wheelfix.model import Verdict
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from wheelfix.model import ScanReport
+from wheelfix.model import ScanReport, Verdict
 
 INIT = """
 import importlib, os, pkgutil, sys

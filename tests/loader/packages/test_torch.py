@@ -69,7 +69,6 @@ def test_an_assumed_toolkit_helps_only_while_torch_adds_its_folder(cudart, code)
 def test_cupti_is_never_on_the_search_path_of_a_toolkit():
     dlls = {"torch_cuda.dll": forge_dll("torch_cuda.dll", imports={"cupti64_2022.2.1.dll": ["f"]})}
     resolution = resolve(torch_view(dlls), Profile(cuda="11.7"))
-    assert resolution.first_failure is not None
     assert resolution.first_failure.code == 126
 
 
