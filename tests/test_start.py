@@ -9,8 +9,7 @@ from pathlib import Path
 
 import wheelfix
 from tests.support.tables import named_cases
-from tests.support.wheels import build_wheel, extension
-from tools.forge import forge_dll
+from tests.support.wheels import build_wheel, extension, library
 
 PACKAGE = Path(wheelfix.__file__).resolve().parents[1]
 NEEDED_BY_OTHERS = {
@@ -46,7 +45,7 @@ def test_a_small_wheel_imports_little(tmp_path, words):
         "pkg/_core.cp311-win_amd64.pyd": extension(
             "python311.dll:Py_IsInitialized", "msvcp140.dll:_Mtx_lock", name="_core"
         ),
-        "pkg/msvcp140.dll": forge_dll("msvcp140.dll", exports=["_Mtx_lock"]),
+        "pkg/msvcp140.dll": library("msvcp140.dll:_Mtx_lock"),
     }
     requires = ("attrs>=20", "numpy>=1.21", "x[y] >=1.2,<2", "z ==1.*; (os_name == \"nt\") and extra == 'test'")
     wheel = build_wheel(tmp_path, files=files, requires=requires)

@@ -12,7 +12,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from tests.archive.byhand import DIST_INFO, Entry, build_zip, wheel_entries, write_wheel_by_hand
 from tests.support.tables import named_cases
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, folder_of
 from tools.forge import forge_dll
 from wheelfix.archive.metadata import WheelInfo, parse_headers, requirement_faults
 from wheelfix.archive.names import FileName, name_parts, other_system, without_variant
@@ -328,9 +328,7 @@ def test_the_description(tmp_path, description, expected):
 def test_a_variant_is_scanned_and_repaired_like_any_wheel(tmp_path, run):
     wheel = variant_wheel(tmp_path, GOOD, {"outer.dll": ["f"]})
     run("scan", wheel, "--no-discover", "-q", code=Exit.FINDINGS)
-    root = tmp_path / "root"
-    root.mkdir()
-    (root / "outer.dll").write_bytes(forge_dll("outer.dll", exports=["f"]))
+    root = folder_of(tmp_path / "root", "outer.dll")
     lock = tmp_path / "lock.json"
     for layout in ("libs", "beside"):
         out = tmp_path / layout

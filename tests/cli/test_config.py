@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.support.wheels import build_wheel, extension
+from tests.support.wheels import build_wheel, extension, library
 from tools.forge import forge_dll
 from wheelfix.cli.commands import COMMANDS
 from wheelfix.cli.parsers import command_parser
@@ -357,13 +357,13 @@ def test_the_users_own_file_may_name_toolkits_anywhere(folder, tmp_path_factory,
     monkeypatch.setattr("sys.platform", "linux")
     home, toolkit = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("toolkit")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home))
-    (toolkit / "gone.dll").write_bytes(forge_dll("gone.dll", exports=["f"]))
+    (toolkit / "gone.dll").write_bytes(library("gone.dll"))
     own = home / "wheelfix" / "wheelfix.toml"
     own.parent.mkdir(parents=True)
     own.write_text(f"root = ['{toolkit}']\nno-discover = true\nfail-on = 'never'\n")
     (folder / "wheelfix.toml").write_text('fail-on = "error"\n')
     module = extension("gone.dll")
-    build_wheel(folder / "dist", "one", "1.0", files={"one/_x.cp311-win_amd64.pyd": module})
+    build_wheel(folder / "dist", "one", files={"one/_x.cp311-win_amd64.pyd": module})
     assert str(toolkit) in run("scan", code=1).out  # the project's file overrides the user's
     out = run("repair", "--show-config").out
     assert f"configured by {own} and {(folder / 'wheelfix.toml').resolve()}" in out
@@ -382,7 +382,7 @@ def test_the_name_of_a_command_is_no_answer_to_itself(folder, run):
 def test_wheels_of_a_name_are_scanned_their_own_way(folder, run):
     lacking = forge_dll("_x.pyd", imports={"python311.dll": ["Py_Initialize"], "gone.dll": ["f"]})
     for name in ("one", "two"):
-        build_wheel(folder / "dist", name, "1.0", files={f"{name}/_x.cp311-win_amd64.pyd": lacking})
+        build_wheel(folder / "dist", name, files={f"{name}/_x.cp311-win_amd64.pyd": lacking})
     (folder / "wheelfix.toml").write_text('[wheels.one]\nignore = ["WF3"]\n[wheels.two]\nfail-on = "never"\n')
     assert run("scan", "-q", "dist", "--no-discover").out.split("\n")[:2] == [
         "OK  one-1.0-cp311-cp311-win_amd64.whl",

@@ -167,7 +167,7 @@ def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in NAMES:
         module = extension("python311.dll:Py_Initialize")
         build_wheel(
-            tmp_path / "dist", name, "1.0", files={f"{name}/_x.cp311-win_amd64.pyd": module, f"{name}/__init__.py": ""}
+            tmp_path / "dist", name, files={f"{name}/_x.cp311-win_amd64.pyd": module, f"{name}/__init__.py": ""}
         )
     whole = registry.run
 

@@ -11,14 +11,11 @@ import pytest
 
 from tests.remote.indexes import index_of
 from tests.support.tables import named_cases
-from tests.support.wheels import build_wheel, extension
-from tools.forge import forge_dll
+from tests.support.wheels import build_wheel, extension, folder_of
 from wheelfix.cli.commands import COMMANDS, Parser
 from wheelfix.cli.parsers import WITHOUT_CONFIGURATION, command_parser, current_spelling
 from wheelfix.cli.settings import read_settings
 from wheelfix.errors import UsageError
-
-HELPER = forge_dll("helper.dll", exports=["f"])
 
 
 @pytest.fixture(autouse=True)
@@ -27,8 +24,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     module = extension("helper.dll")
     build_wheel(tmp_path / "dist", files={"pkg/_x.cp311-win_amd64.pyd": module})
-    (tmp_path / "dlls").mkdir()
-    (tmp_path / "dlls" / "helper.dll").write_bytes(HELPER)
+    folder_of(tmp_path / "dlls", "helper.dll")
 
 
 def long_names(parser: Parser) -> set[str]:
@@ -85,8 +81,7 @@ def test_only_commands_that_read_a_file_have_options_for_it(name):
     },
 )
 def test_old_and_foreign_words_work(words, tmp_path, run):
-    (tmp_path / "others").mkdir()
-    (tmp_path / "others" / "other.dll").write_bytes(HELPER)
+    folder_of(tmp_path / "others", "other.dll")
     run("repair", "dist", "--no-discover", *words)
     with zipfile.ZipFile(next((tmp_path / "wheelhouse").iterdir())) as wheel:
         assert any(name.rpartition("/")[2].startswith("helper") for name in wheel.namelist())

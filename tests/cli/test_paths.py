@@ -12,8 +12,7 @@ import wheelfix
 from tests.remote.indexes import index_of
 from tests.remote.server import Reply, Server
 from tests.support.tables import named_cases
-from tests.support.wheels import build_wheel, extension
-from tools.forge import forge_dll
+from tests.support.wheels import build_wheel, extension, library
 from wheelfix.base.options import RemoteOptions, ScanOptions
 from wheelfix.cli.common import expand_inputs
 from wheelfix.cli.main import main
@@ -97,7 +96,7 @@ def test_nothing_typed(here):
 def files(*, whole: bool) -> dict[str, bytes]:
     module = extension("dep.dll", "python311.dll:Py_Initialize")
     found = {"demo/__init__.py": b"from demo import _x\n", "demo/_x.cp311-win_amd64.pyd": module}
-    return {**found, "demo/dep.dll": forge_dll("dep.dll", exports=["f"])} if whole else found
+    return {**found, "demo/dep.dll": library("dep.dll")} if whole else found
 
 
 @pytest.fixture
@@ -105,7 +104,7 @@ def wheels(tmp_path: Path) -> list[Path]:
     """Two releases of one distribution, the newer one without a DLL, and a third for 32 bits alone."""
     folder = tmp_path / "files"
     return [
-        build_wheel(folder, "demo", "1.0", files=files(whole=True)),
+        build_wheel(folder, "demo", files=files(whole=True)),
         build_wheel(folder, "demo", "1.1", files=files(whole=False)),
         build_wheel(folder, "demo", "1.2", files=files(whole=True), tags=("cp311-cp311-win32",)),
     ]

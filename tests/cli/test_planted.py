@@ -67,7 +67,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     here.mkdir()
     monkeypatch.chdir(here)
     module = extension("python311.dll:Py_Initialize")
-    build_wheel(here / "dist", "demo", "1.0", files={"demo/_x.cp311-win_amd64.pyd": module, "demo/__init__.py": ""})
+    build_wheel(here / "dist", "demo", files={"demo/_x.cp311-win_amd64.pyd": module, "demo/__init__.py": ""})
     return here
 
 

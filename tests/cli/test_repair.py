@@ -13,7 +13,7 @@ import pytest
 from tests.invariants.generate import make
 from tests.support.environments import install
 from tests.support.tables import named_cases
-from tests.support.wheels import build_wheel, needing
+from tests.support.wheels import build_wheel, library, needing
 from tools.example import kepler_cu114, kepler_cu117, write_roots, write_wheel
 from tools.forge import forge_dll
 from wheelfix.base.options import RootOptions, ScanOptions
@@ -170,10 +170,10 @@ def ci_dist(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     imports = {"python311.dll": ["Py_Initialize"], "cudnn64_8.dll": ["f"], "a.dll": ["f"]}
     module = forge_dll("_x.pyd", imports=imports, exports=["PyInit__x"])
-    build_wheel(tmp_path / "dist", "one", "1.0", files={"one/_x.cp311-win_amd64.pyd": module, "one/__init__.py": ""})
+    build_wheel(tmp_path / "dist", "one", files={"one/_x.cp311-win_amd64.pyd": module, "one/__init__.py": ""})
     (tmp_path / "dlls").mkdir()
     for name in ("a.dll", "cudnn64_8.dll"):
-        (tmp_path / "dlls" / name).write_bytes(forge_dll(name, exports=["f"]))
+        (tmp_path / "dlls" / name).write_bytes(library(name))
     return tmp_path
 
 

@@ -20,7 +20,7 @@ from tests.support.gpucode import gpu_dll
 from tests.support.patience import wall_patience
 from tests.support.schemas import validate
 from tests.support.tables import named_cases
-from tests.support.wheels import build_wheel, extension
+from tests.support.wheels import build_wheel, extension, folder_of
 from tools.forge import forge_dll
 from wheelfix.cli.main import main
 
@@ -33,7 +33,7 @@ def dist(tmp_path, monkeypatch):
     folder = tmp_path / "dist"
     whole = extension("python311.dll:Py_Initialize")
     lacking = extension("python311.dll:Py_Initialize", "gone.dll")
-    build_wheel(folder, "good", "1.0", files={"good/__init__.py": "", "good/_x.cp311-win_amd64.pyd": whole})
+    build_wheel(folder, "good", files={"good/__init__.py": "", "good/_x.cp311-win_amd64.pyd": whole})
     build_wheel(folder, "bad", "2.0", files={"bad/__init__.py": "", "bad/_x.cp311-win_amd64.pyd": lacking})
     (tmp_path / "junk-1.0-py3-none-any.whl").write_bytes(b"this is no archive")
     return folder
@@ -173,7 +173,7 @@ def printed(encoding, monkeypatch, *words):
 @pytest.mark.parametrize("force", ["", "1"])
 def test_any_console_shows_any_name(dist, encoding, force, monkeypatch, capsys):
     lacking = forge_dll("_x.pyd", imports={"missing-\u00fc.dll": ["f"]})
-    build_wheel(dist, "odd", "1.0", files={"odd/gr\u00fcn-\u5305-\U0001f3a1.pyd": lacking})
+    build_wheel(dist, "odd", files={"odd/gr\u00fcn-\u5305-\U0001f3a1.pyd": lacking})
     monkeypatch.setenv("FORCE_COLOR", force)
     code, out = printed(encoding, monkeypatch, "-v", "dist")
     assert code == 1
@@ -187,7 +187,7 @@ def test_the_table_of_targets_on_a_console_of_western_europe(tmp_path, kind, mon
     """Story: ``--format html > report.html`` wrote cp1252 into a document that says it is UTF-8, and so for JUnit."""
     for name, dll, function in (("one", "mfplat.dll", "MFStartup"), ("two", "kernel32.dll", "CloseHandle")):
         module = forge_dll("gr\u00fcn.pyd", imports={dll: [function]}, exports=["PyInit_gr\u00fcn"])
-        build_wheel(tmp_path, name, "1.0", files={f"{name}/gr\u00fcn.pyd": module})
+        build_wheel(tmp_path, name, files={f"{name}/gr\u00fcn.pyd": module})
     monkeypatch.setenv("NO_COLOR", "1")
     words = [str(tmp_path), "--no-discover", "--target", "all", "--format", kind]
     code, out = printed("cp1252", monkeypatch, *words)
@@ -284,11 +284,9 @@ def folder(tmp_path, monkeypatch):
         build_wheel(
             tmp_path / "dist",
             name,
-            "1.0",
             files={f"{name}/__init__.py": b"from . import _x\n", f"{name}/_x.cp311-win_amd64.pyd": lacking},
         )
-    (tmp_path / "dlls").mkdir()
-    (tmp_path / "dlls" / "cudart64_110.dll").write_bytes(forge_dll("cudart64_110.dll", exports=["f"]))
+    folder_of(tmp_path / "dlls", "cudart64_110.dll")
     (tmp_path / "wheelfix.toml").write_text('no-discover = true\n[wheels.one]\nroot = ["dlls"]\n')
     return tmp_path
 
@@ -386,7 +384,7 @@ def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Wheels that take a while to verify: 40 MB each, of which each packs to 6 MB."""
     made = tmp_path_factory.mktemp("wheels")
     piece = random.Random(1).randbytes(150_000) + bytes(850_000)
-    first = build_wheel(made, "pkg00", "1.0", files={"pkg/data.bin": piece * 40})
+    first = build_wheel(made, "pkg00", files={"pkg/data.bin": piece * 40})
     for number in range(1, 12):
         first.with_name(first.name.replace("pkg00", f"pkg{number:02}")).write_bytes(first.read_bytes())
     return made
@@ -463,7 +461,7 @@ def test_wheels_that_are_ok_are_a_line_each_and_infos_a_number(tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     for name in ("one", "two"):
         module = extension("msvcp140.dll")
-        build_wheel(tmp_path / "dist", name, "1.0", files={f"{name}/_x.cp311-win_amd64.pyd": module})
+        build_wheel(tmp_path / "dist", name, files={f"{name}/_x.cp311-win_amd64.pyd": module})
     out = scan("dist").out
     assert [line.split()[1:] for line in out.splitlines()[:2]] == [["OK", "(1", "info)"]] * 2
     assert out.count("WF306") == 1  # in the summary

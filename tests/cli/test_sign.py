@@ -20,7 +20,7 @@ from tests.support.interrupts import watch_replacing
 from tests.support.schemas import validate
 from tests.support.signing import Recipe, identity, signed, trust
 from tests.support.tables import named_cases
-from tests.support.wheels import build_wheel, extension, folder_of, needing
+from tests.support.wheels import build_wheel, extension, folder_of, library, needing
 from tools.forge import forge_dll
 from wheelfix.cli.main import main
 from wheelfix.errors import Exit
@@ -48,7 +48,7 @@ print("signed", len(sys.argv) - 1)
 
 
 def dll(name: str) -> bytes:
-    return forge_dll(name, exports=["f"], imports={"KERNEL32.dll": ["Sleep"]})
+    return library(name, "KERNEL32.dll:Sleep")
 
 
 FILES: dict[str, bytes | str] = {
@@ -193,7 +193,7 @@ def test_dry_run_starts_and_writes_nothing(wheel, sign):
 
 
 def test_a_wheel_without_images(tmp_path, signer, sign):
-    pure = build_wheel(tmp_path / "dist", "pure", "1.0", tags="py3-none-any", files={"pure.py": "", "x.dll": "text"})
+    pure = build_wheel(tmp_path / "dist", "pure", tags="py3-none-any", files={"pure.py": "", "x.dll": "text"})
     out = sign(pure, "--with", f"{signer} {{files}}").out
     assert "It has no PE file." in out
     assert "x.dll is not a PE file, so it cannot be signed" in out
@@ -218,9 +218,7 @@ def test_files_of_the_current_folder_can_be_named(wheel, sign, tmp_path, monkeyp
 
 
 def test_the_bill_of_materials_has_the_new_hash(tmp_path, signer, run, sign):
-    roots = tmp_path / "roots"
-    roots.mkdir()
-    (roots / "libiomp5md.dll").write_bytes(forge_dll("libiomp5md.dll", exports=["omp"]))
+    roots = folder_of(tmp_path / "roots", "libiomp5md.dll:omp")
     module = extension("libiomp5md.dll:omp")
     wheel = build_wheel(tmp_path / "dist", files={"pkg/_x.cp311-win_amd64.pyd": module})
     made = tmp_path / "made"
@@ -467,7 +465,7 @@ def test_the_wheel_is_closed_before_windows_replaces_it(wheel, signer, sign, mon
 # ----------------------------------------------------------------------------------------------------------- signatures
 # Signatures from end to end: what is printed about them, what is taken, and which roots can be named.
 
-HELPER = forge_dll("helper.dll", exports=["help"])
+HELPER = library("helper.dll:help")
 GOOD, FORGED = signed(HELPER), signed(HELPER, Recipe(identity("NVIDIA Corporation")))
 FORGED_ANSWER = "untrusted-root: NVIDIA Corporation (its root NVIDIA Corporation is not on the list of trusted roots)"
 

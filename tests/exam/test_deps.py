@@ -11,8 +11,7 @@ from packaging.requirements import Requirement
 
 from tests.remote.indexes import index_of
 from tests.support.tables import named_cases
-from tests.support.wheels import build_wheel, extension
-from tools.forge import forge_dll
+from tests.support.wheels import build_wheel, extension, library
 from wheelfix.base.options import InstallTarget, Limits, RemoteOptions
 from wheelfix.exam.versionchoice import MOST_ASKED, MOST_LINES, choose_versions, required_wheels
 from wheelfix.loader.profile import Profile
@@ -33,13 +32,13 @@ def subject(tmp_path: Path) -> Path:
         "linux-only; sys_platform == 'linux'",
         "toys; extra == 'x'",
     ]
-    return build_wheel(tmp_path / "dist", "demo", "1.0", files=files, requires=requires)
+    return build_wheel(tmp_path / "dist", "demo", files=files, requires=requires)
 
 
 @pytest.fixture(autouse=True)
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     folder = tmp_path / "files"
-    helper = {"helper/__init__.py": CODE, "helper/bin/helper.dll": forge_dll("helper.dll", exports=["f"])}
+    helper = {"helper/__init__.py": CODE, "helper/bin/helper.dll": library("helper.dll")}
     wheels = [
         build_wheel(folder, "helper", "1.0", "py3-none-win_amd64", {"helper/__init__.py": b""}),
         build_wheel(folder, "helper", "2.0", "py3-none-win_amd64", helper, requires=["deeper[more]==1.*"]),

@@ -12,7 +12,7 @@ import pytest
 from tests.real.listing import listed
 from tests.support.tables import named_cases
 from tests.support.tiers import cache_folder, unavailable
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, library
 from tools.forge import forge_dll
 from tools.take_one_out import write_without
 from wheelfix import scan
@@ -60,7 +60,7 @@ LOADS = "import ctypes\nlib = ctypes.windll.wintab99\n"
             {
                 "pkg/__init__.py": SETS_PATH,
                 "pkg/_x.cp37-win_amd64.pyd": module("a.dll", python="python37.dll"),
-                "pkg/libs/a.dll": forge_dll("a.dll", exports=["f"]),
+                "pkg/libs/a.dll": library("a.dll"),
             },
             "cp37-cp37m-win_amd64",
             "ok",
@@ -69,7 +69,7 @@ LOADS = "import ctypes\nlib = ctypes.windll.wintab99\n"
             {
                 "pkg/__init__.py": SETS_PATH,
                 "pkg/_x.cp311-win_amd64.pyd": module("a.dll"),
-                "pkg/libs/a.dll": forge_dll("a.dll", exports=["f"]),
+                "pkg/libs/a.dll": library("a.dll"),
             },
             "cp311-cp311-win_amd64",
             "broken WF305",

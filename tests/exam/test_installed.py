@@ -15,7 +15,7 @@ import pytest
 
 from tests.support.environments import install, lay
 from tests.support.tables import named_cases
-from tests.support.wheels import ALONE, build_wheel, extension
+from tests.support.wheels import ALONE, build_wheel, extension, folder_of, library
 from tools.forge import forge_dll
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.cli.main import main
@@ -70,7 +70,7 @@ STABLE = {**FOR_312, "pkg/_x.pyd": pyd("python3.dll")}
 OWN_PYTHON = {
     "pkg/__init__.py": "",
     "pkg/run/tool.exe": forge_dll("tool.exe", imports={"python39.dll": ["Py_Main"]}),
-    "pkg/run/python39.dll": forge_dll("python39.dll", exports=["Py_Main"]),
+    "pkg/run/python39.dll": library("python39.dll:Py_Main"),
 }
 GOES_ON = "try:\n    from .fast import *\nexcept ImportError:\n    pass\n"
 
@@ -112,7 +112,7 @@ class TestPython:
     def test_most_distributions_say_which_python_it_is(self, tmp_path):
         """A folder of 'pip install --target' does not name its Python."""
         files = {"other/__init__.py": "", "other/_x.cp311-win_amd64.pyd": pyd()}
-        others = [build_wheel(tmp_path, name, "1.0", files=files) for name in ("a", "b")]
+        others = [build_wheel(tmp_path, name, files=files) for name in ("a", "b")]
         env = environment(tmp_path, *others, module(tmp_path, "cp310"), config="")
         assert found_in(env) == [("pkg", "WF401", "error")]
 
@@ -128,7 +128,7 @@ class TestNumpy:
     )
     def test_the_numpy_of_a_dll(self, tmp_path, numpy, mark, expected):
         """torch requires no NumPy, and what uses it is torch_python.dll: "No fault found" with NumPy 2."""
-        dll = forge_dll("torch_python.dll", imports={"python311.dll": ["PyObject_Call"]}, exports=["f"])
+        dll = library("torch_python.dll", "python311.dll:PyObject_Call")
         files = {
             "torch/__init__.py": "from . import _x\n",
             "torch/_x.cp311-win_amd64.pyd": pyd("python311.dll", "torch_python.dll"),
@@ -231,7 +231,7 @@ class TestRecord:
         files = {
             "pkg/__init__.py": "",
             "pkg/_x.cp311-win_amd64.pyd": pyd("python311.dll", "flux.dll"),
-            "pkg/flux.dll": forge_dll("flux.dll", exports=["f"]),
+            "pkg/flux.dll": library("flux.dll"),
         }
         env = environment(tmp_path, build_wheel(tmp_path, files=files))
         assert found_in(env) == []
@@ -254,7 +254,7 @@ class TestRecord:
         assert found_in(env) == [("pkg", "WF102", "error"), ("pkg", "WF332", "error")]
 
     def test_other_spelling_of_the_same_file(self, tmp_path):
-        files = {"pkg/__init__.py": "", "pkg/flux.dll": forge_dll("flux.dll", exports=["f"])}
+        files = {"pkg/__init__.py": "", "pkg/flux.dll": library("flux.dll")}
         env = environment(tmp_path, build_wheel(tmp_path, files=files))
         path = env / SITE / "pkg/flux.dll"
         path.rename(path.with_name("FLUX.DLL"))
@@ -271,14 +271,14 @@ class TestOpenmp:
     )
     def test_two_runtimes_in_one_process(self, tmp_path, code, expected):
         """ctranslate2 imports torch if it is there, and each loads a libiomp5md.dll of its own."""
-        runtime = forge_dll("libiomp5md.dll", exports=["f"])
+        runtime = library("libiomp5md.dll")
         load = "import ctypes, os\nctypes.CDLL(os.path.join(os.path.dirname(__file__), 'libiomp5md.dll'))\n"
         wheels = []
         for name, more in (("torque", ""), ("pkg", code)):
             module = f"{name}/_x.cp311-win_amd64.pyd"
             image = pyd("python311.dll", "libiomp5md.dll")
             files = {f"{name}/__init__.py": load + more, module: image, f"{name}/libiomp5md.dll": runtime}
-            wheels.append(build_wheel(tmp_path, name, "1.0", files=files))
+            wheels.append(build_wheel(tmp_path, name, files=files))
         report = scanned(environment(tmp_path, *wheels))["pkg"]
         assert [str(item.severity) for item in report.findings if item.code == "WF405"] == expected
 
@@ -354,8 +354,8 @@ from . import _x
 def test_code_that_adds_the_folder_of_a_venv(tmp_path):
     """dpctl was called broken in every venv that has it, and with ``--deps``; it does without in a Python itself."""
     files = {"pkg/__init__.py": IN_A_VENV, "pkg/_x.pyd": pyd("python311.dll", "runtime.dll")}
-    wheel = build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files, requires=["rt"])
-    runtime = {"rt-1.0.data/data/Library/bin/runtime.dll": forge_dll("runtime.dll", exports=["f"])}
+    wheel = build_wheel(tmp_path, files=files, requires=["rt"])
+    runtime = {"rt-1.0.data/data/Library/bin/runtime.dll": library("runtime.dll")}
     other = build_wheel(tmp_path, "rt", "1.0", "py3-none-win_amd64", runtime)
     assert scanned(environment(tmp_path / "venv", wheel, other))["pkg"].verdict is Verdict.OK
     plain = lay(environment(tmp_path / "plain", wheel, other, config=""), {"python.exe": b"MZ"})
@@ -373,9 +373,9 @@ def test_a_file_that_was_deleted_or_damaged_comes_back_with_its_distribution(tmp
     files = {
         "pkg/__init__.py": "from . import _x\n",
         "pkg/_x.pyd": pyd("python311.dll", "own.dll"),
-        "pkg/own.dll": forge_dll("own.dll", exports=["f"]),
+        "pkg/own.dll": library("own.dll"),
     }
-    env = environment(tmp_path, build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files))
+    env = environment(tmp_path, build_wheel(tmp_path, files=files))
     own = env / SITE / "pkg/own.dll"
     own.unlink() if damage is None else own.write_bytes(damage)
     (found,) = (item for item in scanned(env)["pkg"].findings if item.code == code)
@@ -387,12 +387,10 @@ def test_a_file_that_was_deleted_or_damaged_comes_back_with_its_distribution(tmp
 
 def test_the_command_of_a_repair_names_the_distribution(tmp_path):
     files = {"pkg/__init__.py": "from . import _x\n", "pkg/_x.pyd": pyd("python311.dll", "flux.dll")}
-    env = environment(tmp_path, build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files))
+    env = environment(tmp_path, build_wheel(tmp_path, files=files))
     (found,) = (item for item in scanned(env)["pkg"].findings if item.code == "WF301")
     assert "'wheelfix repair --root FOLDER --env PREFIX --package pkg'" in found.hint
-    root = tmp_path / "root"
-    root.mkdir()
-    (root / "flux.dll").write_bytes(forge_dll("flux.dll", exports=["f"]))
+    root = folder_of(tmp_path / "root", "flux.dll")
     given = {"FOLDER": str(root), "PREFIX": str(env)}
     words = [given.get(word, word) for word in found.hint.split("'")[1].split()[1:]]
     assert main([*words, "--no-discover"]) == 0

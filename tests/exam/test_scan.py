@@ -10,7 +10,7 @@ import pytest
 
 import wheelfix
 from tests.archive.byhand import Entry, build_zip
-from tests.support.wheels import build_wheel, extension
+from tests.support.wheels import build_wheel, extension, library
 from tools.example import kepler_cu117, write_roots, write_wheel
 from tools.forge import forge_dll
 from wheelfix.archive.reader import Archive
@@ -31,9 +31,7 @@ QUIET = ScanOptions(roots=RootOptions(discover=False), jobs=3)
 
 def small_wheel(folder, name, imports=None):
     extension = forge_dll("_x.pyd", imports=imports or {"python311.dll": ["Py_IncRef"]}, exports=["PyInit__x"])
-    return build_wheel(
-        folder, name, "1.0", files={f"{name}/__init__.py": b"", f"{name}/_x.cp311-win_amd64.pyd": extension}
-    )
+    return build_wheel(folder, name, files={f"{name}/__init__.py": b"", f"{name}/_x.cp311-win_amd64.pyd": extension})
 
 
 def test_the_python_api_scans_one_thing(tmp_path):
@@ -61,7 +59,7 @@ def test_candidates_are_listed_from_the_roots(tmp_path):
 def test_a_wheel_is_resolved_against_a_real_environment(tmp_path):
     site = tmp_path / "env" / "Lib" / "site-packages" / "torch" / "lib"
     site.mkdir(parents=True)
-    (tmp_path / "env/helper.dll").write_bytes(forge_dll("helper.dll", exports=["f"]))
+    (tmp_path / "env/helper.dll").write_bytes(library("helper.dll"))
     wheel = small_wheel(tmp_path, "pkg", {"helper.dll": ["f"]})
     assert scan(wheel, QUIET).verdict is Verdict.BROKEN
     assert scan(wheel, replace(QUIET, python=tmp_path / "env")).verdict is Verdict.OK

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tests.support.hostilecode import ATTACKS
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, library
 from tools.forge import forge_dll
 
 LONG = "9" * 5000
@@ -165,7 +165,7 @@ def _shapes() -> Makers:
         "broken": lambda: (
             modules(1, {f"d{n}.dll": ["f"] for n in range(1000)}) | {f"pkg/d{n}.dll": b"MZ" for n in range(3000)}
         ),
-        "symbols": lambda: modules(30, {"a.dll": symbols}) | {"pkg/a.dll": forge_dll("a.dll", exports=["g"])},
+        "symbols": lambda: modules(30, {"a.dll": symbols}) | {"pkg/a.dll": library("a.dll:g")},
         "forwarders": _forwarders,
         "torch": lambda: {f"torch/lib/d{n}.dll": forge_dll(f"d{n}.dll", imports=gone) for n in range(150)} | code,
     }
@@ -366,7 +366,7 @@ def _packages() -> Makers:
 
         return make
 
-    dll = forge_dll("libiomp5md.dll", exports=["f"])
+    dll = library("libiomp5md.dll")
     for kind, value in NUMBERS.items():
         index = f'{{"name": "intel-openmp", "version": "{value}", "subdir": "win-64"}}'.encode()
         yield f"conda version {kind}", maker({"info/index.json": index, "Library/bin/libiomp5md.dll": dll})

@@ -14,7 +14,7 @@ import pytest
 from tests.archive.byhand import Entry, build_zip, wheel_entries
 from tests.faults.attacks import NAME, crc_of_zeros, zeros
 from tests.pe.raw import PE_AT, RVA, patched, raw_pe
-from tests.support.wheels import extension
+from tests.support.wheels import extension, library
 from tools.forge import forge_dll
 from wheelfix.errors import Exit
 from wheelfix.model import Machine
@@ -81,7 +81,7 @@ ODD: dict[str, bytes] = {
     "gpu-code-without-end": _fatbin(),
     "certificates-within-certificates": _certificate(),
     "certificate-beyond": patched(GOOD, PE_AT + 24 + 112 + 8 * CERTIFICATES, "<II", 0x7FFFFFFF, 0xFFFFFFFF),
-    "imports-itself": forge_dll("bad.dll", imports={"bad.dll": ["f"]}, exports=["f"]),
+    "imports-itself": library("bad.dll", "bad.dll"),
     "forwards-in-circles": forge_dll("bad.dll", forwarders={"f": "bad.f", "g": "good.g", "h": "bad.#1"}),
     "imports-paths": forge_dll(
         "bad.dll", imports={"..\\..\\evil.dll": ["f"], "C:\\evil.dll": ["f"], "": ["f"], ".": [1]}

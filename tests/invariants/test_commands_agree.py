@@ -66,7 +66,7 @@ class Package:
     def wheel(self, folder: Path) -> Path:
         """Write it whole."""
         files = {**self.files, self.gone: self.files.get(self.gone, dll(self.dll))}
-        return build_wheel(folder, self.name, "1.0", files=files, requires=self.requires)
+        return build_wheel(folder, self.name, files=files, requires=self.requires)
 
 
 PACKAGES = {

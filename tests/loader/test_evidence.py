@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.tables import named_cases
 from tests.support.views import make_view
-from tests.support.wheels import ALONE, build_wheel, needing
+from tests.support.wheels import ALONE, build_wheel, extension, needing
 from tools.forge import forge_dll
 from wheelfix.base.options import ScanOptions
 from wheelfix.exam.scan import scan
@@ -157,7 +157,7 @@ def test_record_comes_before_every_distribution():
 
 def test_a_dll_of_a_feature_of_windows_that_users_turn_on():
     """hyperlight-sandbox needs winhvplatform.dll, which only Windows itself can have."""
-    module = forge_dll("_core.pyd", imports={"winhvplatform.dll": ["WHvGetCapability"]}, exports=["PyInit__core"])
+    module = extension("winhvplatform.dll:WHvGetCapability", name="_core")
     (edge,) = resolve(make_view({f"{SITE}pkg/_core.pyd": module}), Profile(python=(3, 11))).edges
     assert isinstance(edge.provider, MayComeFrom)
     assert edge.provider.distributions == ("Windows Hypervisor Platform",)
@@ -176,7 +176,7 @@ def test_a_required_distribution_of_which_some_versions_have_a_dll_is_not_called
     assert "not required" not in edge.provider.because
 
 
-ROOT_MODULE = forge_dll("_plot.pyd", imports={"Qt5Core.dll": ["f"]}, exports=["PyInit__plot"])
+ROOT_MODULE = extension("Qt5Core.dll", name="_plot")
 
 
 @named_cases(
@@ -285,7 +285,7 @@ SWIG = 'if __package__ or "." in __name__:\n    from . import _core\nelse:\n    
     },
 )
 def test_a_module_that_was_left_out_of_the_wheel(tmp_path, files, missing):
-    report = scan(build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files=files))
+    report = scan(build_wheel(tmp_path, files=files))
     found = [item.subject for item in report.findings if item.code == "WF332"]
     assert found == ([missing] if missing else [])
     assert (report.verdict is Verdict.BROKEN) == (report.first_failure is not None) == bool(missing)
@@ -317,7 +317,7 @@ def test_an_import_is_not_followed_for_what_it_does_not_run(tmp_path, monkeypatc
     monkeypatch.setattr(FollowedImports, "of", lambda *args: followed.append(args[1]) or original(*args))
     wheel = build_wheel(tmp_path, "pkg", "1.0", "py3-none-win_amd64", files={"pkg/__init__.py": LATER})
     assert (scan(wheel).verdict, followed) == (Verdict.OK, [])
-    wheel = build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files={"pkg/__init__.py": "import pkg.gone\n"})
+    wheel = build_wheel(tmp_path, files={"pkg/__init__.py": "import pkg.gone\n"})
     scan(wheel)
     assert followed == ["pkg"]
 
@@ -333,7 +333,7 @@ def test_an_import_is_not_followed_for_what_it_does_not_run(tmp_path, monkeypatc
 )
 def test_unless_another_distribution_may_have_it(tmp_path, package, requires, verdict):
     files = {f"{package}/__init__.py": f"from {package} import _core\n"}
-    report = scan(build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files=files, requires=requires))
+    report = scan(build_wheel(tmp_path, files=files, requires=requires))
     assert report.verdict is verdict
 
 
@@ -375,10 +375,10 @@ def test_a_module_that_is_imported_for_certain_in_an_import_that_is_not_followed
 def test_no_import_is_followed_for_a_name_that_the_code_does_without(tmp_path, monkeypatch, caught, follows):
     """SciPy imports ``_distributor_init_local`` in a ``try``; its ``__init__`` defines names that it does not spell."""
     code = f"def f():\n    return globals()\n\ntry:\n    from . import _local\nexcept {caught}:\n    pass\n"
-    files = {"pkg/__init__.py": code, "pkg/_c.cp311-win_amd64.pyd": forge_dll("_c.pyd", exports=["PyInit__c"])}
+    files = {"pkg/__init__.py": code, "pkg/_c.cp311-win_amd64.pyd": extension(name="_c")}
     followed, follow = [], FollowedImports._follow
     monkeypatch.setattr(FollowedImports, "_follow", lambda self, top: followed.append(top) or follow(self, top))
-    report = scan(build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files=files))
+    report = scan(build_wheel(tmp_path, files=files))
     assert len(followed) == follows
     assert (report.verdict is Verdict.BROKEN) == bool(follows)
 

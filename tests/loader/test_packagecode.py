@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.tables import named_cases
 from tests.support.views import make_view
+from tests.support.wheels import library
 from tools.forge import forge_dll
 from wheelfix.loader.followed import followed_imports
 from wheelfix.loader.packagecode import package_loads
@@ -68,7 +69,7 @@ def test_a_folder_that_code_adds_is_searched():
     files = {
         f"{SITE}pkg/__init__.py": ADDS_LIBS,
         f"{SITE}pkg/_x.pyd": extension({"helper.dll": ["f"]}),
-        f"{SITE}pkg.libs/helper.dll": forge_dll("helper.dll", exports=["f"]),
+        f"{SITE}pkg.libs/helper.dll": library("helper.dll"),
     }
     resolution = resolve(make_view(files), Profile())
     assert resolution.first_failure is None
@@ -115,7 +116,7 @@ def test_where_only_the_code_of_delvewheel_matters_none_is_read(more, known):
     files = {
         f"{SITE}pkg/__init__.py": PATCH,
         f"{SITE}pkg/_x.pyd": extension({"helper.dll": ["f"]}),
-        f"{SITE}pkg.libs/helper.dll": forge_dll("helper.dll", exports=["f"]),
+        f"{SITE}pkg.libs/helper.dll": library("helper.dll"),
     }
     view, comment = make_view({**files, **more}), f"{SITE}pkg/read.py"
     loads, same = package_loads(view, Profile()), make_view({**files, **more, comment: "def f():\n    CDLL = 1\n"})
@@ -169,7 +170,7 @@ def test_what_cffi_loads_is_predicted_as_cffi_tells_it(needed, code):
     files = {
         f"{SITE}pkg/__init__.py": opens,
         f"{SITE}pkg/core.dll": forge_dll("core.dll", imports=needed),
-        f"{SITE}pkg/base.dll": forge_dll("base.dll", exports=["f"]),
+        f"{SITE}pkg/base.dll": library("base.dll"),
     }
     view = make_view(files)
     assert package_loads(view, Profile()).files[0].events == (LoadEvent(f"{SITE}pkg/core.dll", "cffi"),)
@@ -315,9 +316,9 @@ def test_the_first_of_several_places_that_loads_is_taken():
     files = {
         f"{SITE}pkg/__init__.py": code,
         f"{SITE}pkg/_x.pyd": extension({"core.dll": ["f"]}),
-        f"{SITE}pkg/core.dll": forge_dll("core.dll", imports={"lz4.dll": ["g"]}, exports=["f"]),
-        f"{SITE}pkg.libs/core.dll": forge_dll("core.dll", imports={"lz4-1a2b.dll": ["g"]}, exports=["f"]),
-        f"{SITE}pkg.libs/lz4-1a2b.dll": forge_dll("lz4-1a2b.dll", exports=["g"]),
+        f"{SITE}pkg/core.dll": library("core.dll", "lz4.dll:g"),
+        f"{SITE}pkg.libs/core.dll": library("core.dll", "lz4-1a2b.dll:g"),
+        f"{SITE}pkg.libs/lz4-1a2b.dll": library("lz4-1a2b.dll:g"),
     }
     resolution = resolve(make_view(files), Profile())
     assert resolution.first_failure is None

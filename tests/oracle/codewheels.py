@@ -66,7 +66,7 @@ def wheel_of(folder: Path, package: str, case: CodeCase, absent: frozenset[str],
             wanted = {named(one): ["call"] for one in imports}
             path = named(name).removeprefix("../") if name.startswith("../") else f"{package}/{named(name)}"
             files[path] = forge_dll(Path(path).name, imports=wanted, exports=["call"], machine=machine)
-    return build_wheel(folder, package, "1.0", files=files)
+    return build_wheel(folder, package, files=files)
 
 
 def measure(cases: Mapping[str, CodeCase], target: Interpreter, work: Path, start: str = "q") -> list[Result]:

@@ -150,7 +150,7 @@ def small_wheel(scenario: Scenario, release: str, code: str, folder: Path) -> Pa
     version = f"{release}+cu117" if scenario.cuda else release
     files = {path.format(version=version): data for path, data in scenario.files}
     text = {"torch/__init__.py": code, "torch/version.py": version_file(version, scenario.cuda)}
-    return build_wheel(folder, "torch", version, "cp311-cp311-win_amd64", {**text, **files})
+    return build_wheel(folder, "torch", version, files={**text, **files})
 
 
 def predictions(wheels: Mapping[str, Path]) -> dict[str, dict[str, Any] | None]:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.pe.raw import OFFSET, PE_AT, RVA, Counting, patched, raw_pe
 from tests.support.tables import named_cases
+from tests.support.wheels import library
 from tools.forge import forge_dll
 from wheelfix.model import Image, Import, Machine, Malformed, Symbol
 from wheelfix.pe.image import NAME_LIMIT, Exhausted, Headers, Space, read_headers, read_image, text
@@ -425,7 +426,7 @@ def test_sections_that_overlap_are_odd():
 
 def test_only_the_needed_part_is_inflated():
     """GPU code lies behind the tables, and most of a CUDA DLL is GPU code."""
-    file = forge_dll("a.dll", imports={"b.dll": ["f"]}, exports=["g"]) + bytes(40 << 20)
+    file = library("a.dll:g", "b.dll") + bytes(40 << 20)
     packer = zlib.compressobj(6, zlib.DEFLATED, -15)
     packed = packer.compress(file) + packer.flush()
     source = InflatedSource(lambda at, length: packed[at : at + length], len(packed), len(file))

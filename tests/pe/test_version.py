@@ -9,6 +9,7 @@ import pytest
 from tests.pe.raw import OFFSET, PE_AT, RVA, raw_pe
 from tests.pe.wheels import FOLDER, WHEELS, members, wheel
 from tests.support.tables import named_cases
+from tests.support.wheels import library
 from tools.forge import forge_dll
 from wheelfix.model import FileVersion
 from wheelfix.pe.version import newest_compiler, parse_version, read_version
@@ -177,7 +178,7 @@ def test_a_linker_alone():
     "file",
     {
         "no-pe": b"MZ" + bytes(200),
-        "no-rich-header": forge_dll("a.dll", exports=["f"]),
+        "no-rich-header": library("a.dll"),
         "too-short": with_rich(b"DanSRich" + bytes(4)),
         "another-key": with_rich(rich((0x102, 35207, 1))[:-4] + b"\0\0\0\0"),
     },

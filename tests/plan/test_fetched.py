@@ -20,7 +20,7 @@ from tests.support.environments import install, lay
 from tests.support.gpucode import gpu_dll
 from tests.support.repairs import contents
 from tests.support.tables import named_cases
-from tests.support.wheels import build_wheel, needing
+from tests.support.wheels import build_wheel, library, needing
 from tools.forge import forge_dll
 from wheelfix.cli.main import main
 from wheelfix.knowledge.provider_index import trusted_by, vendor_of
@@ -398,7 +398,7 @@ def test_a_scan_proposes_it_and_the_command_repairs(server, broken, tmp_path, mo
 def test_fetched_distributions_fulfil_what_they_require_of_each_other(server, tmp_path, monkeypatch):
     """MKL 2025.3 requires intel-openmp<2026; the newest one was taken all the same."""
     broken = needing(tmp_path / "dist", "mkl_intel_thread.2.dll", "libiomp5md.dll:omp")
-    mkl = forge_dll("mkl_intel_thread.2.dll", exports=["f"], imports={"libiomp5md.dll": ["omp"]})
+    mkl = library("mkl_intel_thread.2.dll", "libiomp5md.dll:omp")
     wheels = [_vendor(tmp_path, "mkl", "2025.3.0", "mkl_intel_thread.2.dll", mkl, "intel-openmp <2026,>=2024")]
     for version in ("2026.2.0", "2025.3.1"):
         dll = forge_dll("libiomp5md.dll", exports=["omp"], version=(int(version[:4]), 0, 0, 0))
@@ -418,7 +418,7 @@ def _vendor(tmp_path: Path, name: str, version: str, dll: str, data: bytes, *req
 def test_a_distribution_that_the_user_trusts(server, tmp_path, capsys):
     """SDL's DLL is on the index, and not from a vendor that signs: the refusal did not name who has it."""
     broken = needing(tmp_path / "dist", "SDL2.dll:SDL_Init")
-    sdl = forge_dll("SDL2.dll", exports=["SDL_Init"])
+    sdl = library("SDL2.dll:SDL_Init")
     version = ranked_releases("sdl2.dll", "", trusted=("kivy-deps-sdl2",))[0][1]
     member = f"kivy_deps.sdl2-{version}.data/data/share/sdl2/bin/SDL2.dll"
     wheel = build_wheel(tmp_path / "vendor", "kivy_deps.sdl2", version, files={member: sdl})

@@ -14,8 +14,7 @@ import pytest
 
 from tests.support.signing import Recipe, identity, signed, trust
 from tests.support.tables import named_cases
-from tests.support.wheels import build_wheel, extension
-from tools.forge import forge_dll
+from tests.support.wheels import build_wheel, extension, library
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.errors import CannotRepair, EnvironmentFailure, Exit, InputError, UsageError
 from wheelfix.plan.lock import read_lock, write_lock
@@ -80,7 +79,7 @@ if TYPE_CHECKING:
 
     Edit = Callable[[dict[str, Any]], object]
 
-PLAIN = forge_dll("libiomp5md.dll", exports=["omp_get_num_threads"])
+PLAIN = library("libiomp5md.dll:omp_get_num_threads")
 
 
 class Bench:
@@ -352,7 +351,7 @@ def test_a_lock_works_where_everything_is_elsewhere(tmp_path, run):
 
 def test_a_wheel_that_the_lock_does_not_know_is_named(tmp_path, run):
     bench = Bench(tmp_path / "here")
-    other = build_wheel(tmp_path / "other", "other", "1.0", files={"other/__init__.py": ""})
+    other = build_wheel(tmp_path / "other", "other", files={"other/__init__.py": ""})
     assert (
         f"has no plan for {other.name}"
         in run("repair", "--locked", bench.lock, other, "-w", tmp_path / "out", code=Exit.BAD_INPUT).err

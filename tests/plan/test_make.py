@@ -10,7 +10,7 @@ import pytest
 from tests.support.environments import lay
 from tests.support.repairs import contents, repaired
 from tests.support.tables import named_cases
-from tests.support.wheels import build_wheel, extension
+from tests.support.wheels import build_wheel, extension, library
 from tools.forge import forge_dll
 from wheelfix.archive.reader import Archive
 from wheelfix.base.options import ScanOptions
@@ -82,7 +82,7 @@ def test_what_a_program_imports_is_not_renamed(tmp_path):
 def test_what_was_asked_for_by_name_is_in_the_wheel(tmp_path):
     """delvewheel only takes what import tables name, and would have left it out."""
     root = root_of(tmp_path)
-    (root / "plugin.dll").write_bytes(forge_dll("plugin.dll", exports=["run"]))
+    (root / "plugin.dll").write_bytes(library("plugin.dll:run"))
     result = repaired(build(tmp_path), root, layout="libs", include=("plugin.dll",))
     assert "pkg/plugin.dll" in contents(result)
 

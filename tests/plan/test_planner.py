@@ -80,7 +80,7 @@ def test_of_namesakes_the_one_is_taken_whose_own_imports_can_be_met(layout, tmp_
         "tables/__init__.py": "import ctypes\nctypes.CDLL(__file__.replace('__init__.py', 'libblosc2.dll'))\n",
         "tables/_a.cp311-win_amd64.pyd": module(libblosc2=["pack"]),
     }
-    wheel = build_wheel(tmp_path, "tables", "1.0", files=files)
+    wheel = build_wheel(tmp_path, "tables", files=files)
     right = dll("libblosc2", "pack", imports={"zstd-5f.dll": ["z"]})
     one = lay(tmp_path / "one", {"libblosc2.dll": dll("libblosc2", "pack", imports={"zstd.dll": ["z"]})})
     two = lay(tmp_path / "two", {"libblosc2.dll": right, "zstd-5f.dll": dll("zstd-5f", "z")})
@@ -141,7 +141,7 @@ def test_a_need_that_becomes_real_in_a_later_round_is_met(tmp_path):
         "torch/bar.dll": dll("bar", "f", imports={f"{part}.dll": ["f"]}),
         f"torch/{part}.dll": dll(part, "f"),
     }
-    wheel = build_wheel(tmp_path, "torch", "1.0", files=files)
+    wheel = build_wheel(tmp_path, "torch", files=files)
     result = repaired(wheel, allow_missing=("cudnn*",))
     assert {addition.target for addition in result.plan.additions} == {"torch/lib/bar.dll", f"torch/lib/{part}.dll"}
 
@@ -241,7 +241,7 @@ def test_mkl_at_the_root_is_copied_from_members_that_exist(sound, tmp_path):
 @named_cases("files, found", {"dlls": ({}, set()), "code": ({"pkg/__init__.py": b""}, {"WF610"})})
 def test_a_wheel_of_dlls_alone_is_made_for_others(files, found, tmp_path):
     """sdl2_lib puts SDL2.dll into site-packages for programs that look there; its removal was advised."""
-    wheel = build_wheel(tmp_path, "sdl", "1.0", files={"SDL2.dll": forge_dll("SDL2.dll"), **files})
+    wheel = build_wheel(tmp_path, "sdl", files={"SDL2.dll": forge_dll("SDL2.dll"), **files})
     assert {finding.code for finding in placed(wheel)} == found
 
 

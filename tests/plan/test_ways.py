@@ -17,7 +17,7 @@ from tests.support.repairs import check_record_independently, contents, hermetic
 from tests.support.tables import named_cases
 from tests.support.tiers import wheel
 from tests.support.torchlike import torch_files
-from tests.support.wheels import build_wheel, extension
+from tests.support.wheels import build_wheel, extension, library
 from tools.forge import forge_dll
 from wheelfix.errors import CannotRepair, Exit, InputError, UsageError
 from wheelfix.exam.scan import scan
@@ -32,7 +32,7 @@ CUDART, OPENMP = "cudart64_12.dll", "libiomp5md.dll"
 MODULE = extension(CUDART, OPENMP, name="_m")
 INIT = '"""A package."""\n\nfrom __future__ import annotations\n\nfrom pkg import _m\n'
 CUDART_121 = nvidia_dll(CUDART, "12.1.105")
-OPENMP_2023 = forge_dll(OPENMP, exports=["f"])
+OPENMP_2023 = library(OPENMP)
 
 
 def vendors(folder: Path) -> Path:
@@ -209,7 +209,7 @@ def test_what_is_vendored_all_the_same_finds_them_too(tmp_path):
 
 
 def test_a_module_before_which_no_code_runs(tmp_path):
-    wheel = build_wheel(tmp_path / "dist", "bare", "1.0", files={"bare.cp311-win_amd64.pyd": MODULE})
+    wheel = build_wheel(tmp_path / "dist", "bare", files={"bare.cp311-win_amd64.pyd": MODULE})
     with pytest.raises(CannotRepair, match="no Python code of the wheel runs before it is loaded"):
         via("wheels", wheel, vendors(tmp_path / "wheels"))
 

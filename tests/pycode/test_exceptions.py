@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.tables import named_cases
-from tests.support.wheels import build_wheel
-from tools.forge import forge_dll
+from tests.support.wheels import build_wheel, extension
 from wheelfix.cli.main import main
 from wheelfix.pycode.sourcecode import catches
 
@@ -70,9 +69,9 @@ def test_a_failure_counts_unless_its_own_exception_is_caught(
 ) -> None:
     """``except ModuleNotFoundError`` and ``except OSError`` do not catch the ImportError of a missing DLL."""
     code = f"import contextlib, ctypes, os\n{GUARDS[guard].format(action, caught)}"
-    module = forge_dll("_x.pyd", imports={"gone.dll": ["f"], "python311.dll": ["Py_IncRef"]}, exports=["PyInit__x"])
+    module = extension("gone.dll", "python311.dll:Py_IncRef")
     files = {"pkg/__init__.py": code, "pkg/_x.cp311-win_amd64.pyd": module if action == IMPORT else b""}
-    path = build_wheel(tmp_path, "pkg", "1.0", files={name: data for name, data in files.items() if data})
+    path = build_wheel(tmp_path, files={name: data for name, data in files.items() if data})
     assert main(["scan", str(path), "--no-discover", "--format", "json"]) == int(fails)
     verdict = json.loads(capsys.readouterr().out)["wheels"][0]["verdict"]
     assert (verdict == "broken") is fails
@@ -111,9 +110,9 @@ def test_a_failure_that_is_caught_and_raised_later(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], code: str, message: str
 ) -> None:
     """The failed import was caught, so the wheel was ok; but the code raised an error of its own some lines later."""
-    module = forge_dll("_x.pyd", imports={"gone.dll": ["f"], "python311.dll": ["Py_IncRef"]}, exports=["PyInit__x"])
+    module = extension("gone.dll", "python311.dll:Py_IncRef")
     files = {"pkg/__init__.py": code, "pkg/_x.cp311-win_amd64.pyd": module}
-    path = build_wheel(tmp_path, "pkg", "1.0", files=files)
+    path = build_wheel(tmp_path, files=files)
     assert main(["scan", str(path), "--no-discover", "--format", "json"]) == int(bool(message))
     failure = json.loads(capsys.readouterr().out)["wheels"][0]["first_failure"]
     assert (failure["message"] if failure else "") == message

@@ -9,7 +9,7 @@ import pytest
 from tests.pycode.running import read
 from tests.support.tables import named_cases
 from tests.support.views import make_view
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension
 from tools.forge import forge_dll
 from wheelfix.exam.scan import scan
 from wheelfix.loader.profile import Profile
@@ -26,7 +26,7 @@ CORE = forge_dll("core.dll", exports=["start"])
 def scanned(folder: Path, code: str, **files: bytes) -> ScanReport:
     """A wheel with a package of some code, and DLLs beside it."""
     inside = {"pkg/__init__.py": (HEAD + code).encode(), **{f"pkg/{name}.dll": data for name, data in files.items()}}
-    return scan(build_wheel(folder, "pkg", "1.0", "cp311-cp311-win_amd64", files=inside))
+    return scan(build_wheel(folder, files=inside))
 
 
 @named_cases(
@@ -148,8 +148,8 @@ def test_torch_loads_a_library_by_its_path(tmp_path: Path, owner: str, suffix: s
         "from pkg import _core\n"
     )
     library = forge_dll("libcore.pyd", imports={"torch_cpu.dll": ["f"]}, exports=["f"])
-    module = forge_dll("_core.pyd", imports={"libcore.pyd": ["f"]}, exports=["PyInit__core"])
+    module = extension("libcore.pyd", name="_core")
     files = {"pkg/__init__.py": code, "pkg/lib/libcore.pyd": library, "pkg/_core.pyd": module}
     files |= {"pkg/lib/libcorex.pyd": library}
-    made = scan(build_wheel(tmp_path, "pkg", "1.0", files=files, requires=["torch>=2.3"]))
+    made = scan(build_wheel(tmp_path, files=files, requires=["torch>=2.3"]))
     assert made.verdict is verdict

@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.tables import named_cases
 from tests.support.views import make_view
+from tests.support.wheels import library
 from tools.forge import forge_dll
 from wheelfix.loader.installations import Distribution
 from wheelfix.loader.places import InstalledSet
@@ -17,7 +18,7 @@ from wheelfix.pycode.importer import ImportEnd, import_end
 SITE = "Lib/site-packages/"
 BINDING = forge_dll("binding.pyd", exports=["PyInit_binding"], imports=[("runtime.dll", ["f"])])
 WINDOW = forge_dll("window.pyd", exports=["PyInit_window"], imports=[("runtime.dll", ["f"])])
-RUNTIME = forge_dll("runtime.dll", exports=["f"])
+RUNTIME = library("runtime.dll")
 ADDS = "import os\nos.add_dll_directory(os.path.dirname(os.path.abspath(__file__)))\n"
 
 

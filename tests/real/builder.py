@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.real.listing import named
 from tests.real.vendors import CUDART, CUPTI, OPENMP, Unpacked, lay_out
 from tests.support.nvidia import TOOLKITS, nvidia_dll
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, library
 from tools.forge import forge_dll
 from wheelfix.model import Image, Machine
 from wheelfix.pe.image import read_image
@@ -117,7 +117,7 @@ def oneapi(unpacked: Unpacked, folder: Path) -> None:
 def others(folder: Path) -> None:
     """A conda environment, vcpkg with its debug half, zlib for two processors, and NVTX."""
     stub = forge_dll("libiomp5md.dll", forwarders={"omp_get_num_threads": "libomp.omp_get_num_threads"})
-    openmp = forge_dll("libomp.dll", exports=("omp_get_num_threads",))
+    openmp = library("libomp.dll:omp_get_num_threads")
     write(
         folder / "conda",
         {
@@ -130,8 +130,8 @@ def others(folder: Path) -> None:
     debug = forge_dll("uv.dll", exports=("f",), imports={"vcruntime140d.dll": ["memcpy"]}, version=(1, 48, 0, 0))
     write(folder / "vcpkg/debug/bin", {"uv.dll": debug})
     write(folder / "zlib/dll_x86", {"zlibwapi.dll": forge_dll("zlibwapi.dll", machine=Machine.X86, exports=("f",))})
-    write(folder / "zlib/dll_x64", {"zlibwapi.dll": forge_dll("zlibwapi.dll", exports=("f",))})
-    write(folder / "NvToolsExt/bin/x64", {"nvToolsExt64_1.dll": forge_dll("nvToolsExt64_1.dll", exports=("f",))})
+    write(folder / "zlib/dll_x64", {"zlibwapi.dll": library("zlibwapi.dll")})
+    write(folder / "NvToolsExt/bin/x64", {"nvToolsExt64_1.dll": library("nvToolsExt64_1.dll")})
 
 
 ROOTS = (
@@ -182,4 +182,4 @@ def wheel(folder: Path, where: Machinery, loading_code: str) -> Path:
         "torch/lib/torch_cpu.dll": forge_dll("torch_cpu.dll", imports=cpu, exports=("f",)),
         "torch/lib/torch_cuda.dll": forge_dll("torch_cuda.dll", imports={"torch_cpu.dll": ["f"], **cuda}),
     }
-    return build_wheel(folder, "torch", "2.0.1+cu117", "cp311-cp311-win_amd64", files)
+    return build_wheel(folder, "torch", "2.0.1+cu117", files=files)

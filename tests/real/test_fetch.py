@@ -17,6 +17,7 @@ from tests.real.vendors import Unpacked
 from tests.support import tiers
 from tests.support.tables import named_cases
 from tests.support.tiers import wheel
+from tests.support.wheels import ALONE
 from tools import example
 from tools.example import kepler_cu117, write_wheel
 from wheelfix.base.options import RemoteOptions
@@ -55,12 +56,11 @@ def test_the_directory_of_a_large_wheel_takes_few_bytes(tmp_path):
 @pytest.mark.parametrize("word", ["nvidia-cuda-runtime-cu12==12.9.79", "nvidia-nvjpeg2k-cu12==0.11.0.51"])
 def test_a_scan_of_a_small_cuda_wheel_reads_a_fifth_of_it(tmp_path, word):
     """`python -m tools.compare_remote_scans --nvidia` measures all of NVIDIA's libraries."""
-    from wheelfix.base.options import RootOptions, ScanOptions
     from wheelfix.exam.scan import scan_all
 
     with Client(RemoteOptions(cache_dir=tmp_path)) as client:
         wheel = client.find(word)
-        list(scan_all([wheel], ScanOptions(roots=RootOptions(discover=False))))
+        list(scan_all([wheel], ALONE))
         assert not isinstance(wheel, Path)
         assert 0 < wheel.fetched <= 0.2 * wheel.size
 

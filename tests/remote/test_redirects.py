@@ -67,7 +67,7 @@ def secure(tmp_path: Path, certificates: Certificates, request: pytest.FixtureRe
 def broken(tmp_path: Path) -> Path:
     module = extension(f"{DLL}:omp_get_max_threads")
     files = {"demo/__init__.py": b"from demo import _x\n", "demo/_x.cp311-win_amd64.pyd": module}
-    return build_wheel(tmp_path / "dist", "demo", "1.0", files=files)
+    return build_wheel(tmp_path / "dist", "demo", files=files)
 
 
 def redirecting(server: Server, target: str, start: str = "/") -> None:

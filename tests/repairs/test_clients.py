@@ -15,7 +15,7 @@ from tests.support.environments import lay
 from tests.support.repairs import contents, hermetic, kepler, repaired
 from tests.support.tables import named_cases
 from tests.support.tiers import program
-from tests.support.wheels import ALONE, build_wheel, extension
+from tests.support.wheels import ALONE, build_wheel, extension, library
 from tools.forge import forge_dll
 from wheelfix.exam.scan import scan
 from wheelfix.model import Severity
@@ -68,7 +68,7 @@ def test_renamed_into_libs(tmp_path):
 
 def test_into_the_data_scheme_nothing_is_lost(tmp_path):
     """A DLL of the data scheme lacks another; what was there stays where an installer wants it."""
-    parent = forge_dll("tool.dll", imports={"odd.dll": ["f"]}, exports=["g"])
+    parent = library("tool.dll:g", "odd.dll")
     files = {
         "pkg-1.0.data/data/Library/bin/tool.dll": parent,
         "pkg-1.0.data/scripts/run.py": b"#!python\nprint()\n",

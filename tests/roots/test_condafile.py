@@ -16,8 +16,7 @@ import pytest
 
 from tests.roots.trees import dll
 from tests.support.tables import named_cases
-from tests.support.wheels import needing
-from tools.forge import forge_dll
+from tests.support.wheels import library, needing
 from wheelfix.base.options import Limits
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.roots import condafile
@@ -261,7 +260,7 @@ def test_a_limit_can_be_raised(tmp_path):
 
 def test_the_command_line_raises_it_too(tmp_path, run):
     wheel = needing(tmp_path, "0.dll")
-    path = old_package(tmp_path, {f"{number}.dll": forge_dll("0.dll", exports=["f"]) for number in range(9)})
+    path = old_package(tmp_path, {f"{number}.dll": library("0.dll") for number in range(9)})
     repair = ["repair", str(wheel), "-w", str(tmp_path / "out"), "--no-discover", "--root", str(path)]
     assert "--limit members" in run(*repair, "--max-members", "5", code=3).err
     run(*repair)

@@ -9,7 +9,7 @@ import pytest
 from tests.rules.subjects import SITE, codes, dll, loads, run, scanned, subject, wheel
 from tests.support.environments import lay
 from tests.support.tables import named_cases
-from tests.support.wheels import ALONE, build_wheel, extension
+from tests.support.wheels import ALONE, build_wheel, extension, library
 from tools.forge import forge_dll
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.exam.scan import scan
@@ -83,8 +83,8 @@ def test_abi3_claims_against_symbols(tag, symbols, requires, expected):
 
 
 MODULE = extension("python311.dll:Py_DecRef", name="_core")
-OTHER = forge_dll("_core.pyd", imports={"python311.dll": ["Py_DecRef"]}, exports=["PyInit__other"])
-LIBRARY = forge_dll("_core.pyd", imports={"python311.dll": ["Py_IncRef"]}, exports=["decode"])
+OTHER = library("_core.pyd:PyInit__other", "python311.dll:Py_DecRef")
+LIBRARY = library("_core.pyd:decode", "python311.dll:Py_IncRef")
 CORE = "from . import _core\n"
 UNLESS = "try:\n    from . import _core\nexcept ImportError:\n    _core = None\n"
 ABSENT = "ModuleNotFoundError: No module named 'pkg._core'"
@@ -108,7 +108,7 @@ OPS = 'import torch\nload = torch.ops.load_library\nNAME = "_core"\nload_library
             ["warning"],
             "",
         ),
-        "not Python's": (["_core.pyd"], forge_dll("_core.pyd", exports=["plugin"]), "", [], ""),
+        "not Python's": (["_core.pyd"], library("_core.pyd:plugin"), "", [], ""),
         "torchcodec: code loads it under the name that it was built as": (["_core.pyd"], OTHER, SPEC, [], ""),
         "named otherwise": (["_core.pyd"], OTHER, SPEC.replace("'_other'", "'another'"), ["warning"], ""),
         "torchvision 0.26: a library with the suffix of a module, for torch.ops": (["_core.pyd"], LIBRARY, OPS, [], ""),
@@ -300,10 +300,6 @@ def test_the_entry_is_the_one_of_the_python_of_the_tags(tags, exports, message, 
     assert [item.code for item in made.findings if item.code == "WF316"] == (["WF316"] if message else [])
 
 
-def module(python: str) -> bytes:
-    return forge_dll("_core.pyd", imports={f"python{python}.dll": ["Py_IncRef"]}, exports=["PyInit__core"])
-
-
 CHOOSES = """
 import importlib.util, os, sys
 path = os.path.join(os.path.dirname(__file__), "libs", "py3" + str(sys.version_info.minor), "_core.pyd")
@@ -321,7 +317,7 @@ importlib.util.module_from_spec(spec)
 )
 def test_modules_for_several_pythons_in_a_folder_for_each(tmp_path, folders, verdict):
     """libsgd 0.13.9 has a module for each of four Pythons, and was called broken for three of them."""
-    files = {f"pkg/libs/py{python}/_core.pyd": module(python) for python in folders}
+    files = {f"pkg/libs/py{python}/_core.pyd": of_python(f"python{python}.dll", "Py_IncRef") for python in folders}
     assert scanned(tmp_path, {"pkg/__init__.py": CHOOSES, **files}).verdict is verdict
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from tests.rules.subjects import LIB, SITE, codes, dll, edge, linked, loads, run, scanned, subject, torch, wheel
 from tests.support.tables import named_cases
-from tests.support.wheels import ALONE, build_wheel, extension
+from tests.support.wheels import ALONE, build_wheel, extension, library
 from tools.forge import forge_dll
-from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
+from wheelfix.base.options import RepairOptions
 from wheelfix.errors import CannotRepair
 from wheelfix.exam.scan import scan
 from wheelfix.model import (
@@ -248,7 +248,7 @@ def test_a_folder_that_code_may_add_softens_the_verdict(where, source, severity,
         "pkg/__init__.py": "from . import _environment, _core\n",
         "pkg/_environment.py": "",
         "pkg/_core.pyd": extension("foo.dll", name="_core"),
-        "pkg/.data/lib/foo.dll": forge_dll("foo.dll", exports=["f"]),
+        "pkg/.data/lib/foo.dll": library("foo.dll"),
         "pkg/readable/other.dll": forge_dll("other.dll"),
     }
     report = scanned(tmp_path, {**files, where: source})
@@ -438,7 +438,7 @@ def test_a_dll_that_code_may_load_first_is_not_called_out_of_reach(tmp_path, lis
     files = {
         "pkg/__init__.py": init,
         "pkg/_core.pyd": extension("foo.dll", name="_core"),
-        "pkg/lib/foo.dll": forge_dll("foo.dll", exports=["f"]),
+        "pkg/lib/foo.dll": library("foo.dll"),
     }
     report = scanned(tmp_path, files)
     said = [str(item.severity) for item in report.findings if item.code == "WF305"]
@@ -451,7 +451,7 @@ def test_a_dll_in_the_folder_of_a_distribution_that_is_required(tmp_path, requir
     name = "glfw3-8c4b29f52180830e2de2231ea79a9248.dll"
     files = {
         "pkg/_core.pyd": extension(name, name="_core"),
-        f"frobnicate_core.libs/{name}": forge_dll(name, exports=["f"]),
+        f"frobnicate_core.libs/{name}": library(name),
     }
     wheel = build_wheel(tmp_path, files=files, requires=requires)
     report = scan(wheel, ALONE)
@@ -480,13 +480,13 @@ UNREAD = "import ctypes\nctypes.CDLL(open('name').read())\n"
     "files, promised",
     {
         "a module": (
-            {"pkg/_core.pyd": forge_dll("_core.pyd", imports={"foo.dll": ["f"]}, exports=["PyInit__core"])},
+            {"pkg/_core.pyd": extension("foo.dll", name="_core")},
             True,
         ),
         "lcm: a program": ({"bin/tool.exe": forge_dll("tool.exe", imports={"foo.dll": ["f"]})}, False),
         "Shapely 1.7: code that was not read stops a repair": (
             {
-                "pkg/_core.pyd": forge_dll("_core.pyd", imports={"foo.dll": ["f"]}, exports=["PyInit__core"]),
+                "pkg/_core.pyd": extension("foo.dll", name="_core"),
                 "pkg/__init__.py": UNREAD,
             },
             False,
@@ -494,13 +494,13 @@ UNREAD = "import ctypes\nctypes.CDLL(open('name').read())\n"
     },
 )
 def test_a_repair_is_promised_only_where_it_copies(tmp_path, files, promised):
-    report = scanned(tmp_path, {"pkg/__init__.py": "", "pkg/bin/foo.dll": forge_dll("foo.dll", exports=["f"]), **files})
+    report = scanned(tmp_path, {"pkg/__init__.py": "", "pkg/bin/foo.dll": library("foo.dll"), **files})
     (item,) = (one for one in report.findings if one.code == "WF305")
     assert "a copy beside" in item.hint
     assert [step.command for step in next_steps(report, report.findings, ())] == (
         [f"wheelfix repair {report.path}"] if promised else []
     )
-    options = RepairOptions(scan=ScanOptions(roots=RootOptions(discover=False)))
+    options = RepairOptions(scan=ALONE)
     try:
         copied = bool(repair_wheel(report.path, options).plan.additions)
     except CannotRepair:

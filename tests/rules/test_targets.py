@@ -8,7 +8,7 @@ import pytest
 
 import wheelfix
 from tests.support.tables import named_cases
-from tests.support.wheels import ALONE, build_wheel
+from tests.support.wheels import ALONE, build_wheel, library
 from tools.forge import forge_dll
 from wheelfix.base.values import replace
 from wheelfix.model import Finding, ScanReport, Severity, Verdict
@@ -60,7 +60,7 @@ def test_a_module_that_needs_media_foundation_fails_on_windows_n(tmp_path):
 def test_the_need_of_a_dll_that_the_module_imports_counts(tmp_path):
     files = {
         "pkg/fast.pyd": module(imports={"helper.dll": ["work"]}),
-        "pkg/helper.dll": forge_dll("helper.dll", imports={"OPENGL32.dll": ["glClear"]}, exports=["work"]),
+        "pkg/helper.dll": library("helper.dll:work", "OPENGL32.dll:glClear"),
     }
     report = scanned(tmp_path, files, "server-core-2022")
     failure = report.targets[0].first_failure
@@ -78,11 +78,11 @@ except OSError:
 # torch-directml loads DirectML.dll of its own folder before the module that imports it.
 DIRECTML = {
     "fast.pyd": module(imports={"DirectML.dll": ["DMLCreateDevice"]}),
-    "pkg/DirectML.dll": forge_dll("DirectML.dll", exports=["DMLCreateDevice"]),
+    "pkg/DirectML.dll": library("DirectML.dll:DMLCreateDevice"),
 }
 OPENGL = {
     "pkg/fast.pyd": module(imports={"opengl32.dll": ["glClear"]}),
-    "pkg/opengl32.dll": forge_dll("opengl32.dll", exports=["glClear"]),
+    "pkg/opengl32.dll": library("opengl32.dll:glClear"),
 }
 PLUGIN = {"pkg/plugin.dll": forge_dll("plugin.dll", imports=MEDIA)}
 WINDOWS_N = "mfplat.dll on windows-n"

@@ -12,7 +12,7 @@ import pytest
 
 from tests.real.listing import listed
 from tests.support.tables import named_cases
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, library
 from tools import compare
 from tools.compare import Answer, Row, Subject, Version, crash_in, differences, page, subjects, usual_base
 from tools.damages import damage
@@ -22,13 +22,13 @@ RECORD = "p-1.0.dist-info/RECORD"
 FILES = {
     "p/__init__.py": "import os\n\ndef add():\n    os.add_dll_directory('a')\n    os.add_dll_directory('b')\n\nadd()\n",
     "p/_m.cp311-win_amd64.pyd": forge_dll("_m.pyd", imports={"near.dll": ["call"]}),
-    "p/near.dll": forge_dll("near.dll", exports=["call"]),
+    "p/near.dll": library("near.dll:call"),
 }
 
 
 @pytest.fixture
 def wheel(tmp_path: Path) -> Path:
-    return build_wheel(tmp_path / "wheels", "p", "1.0", files=FILES)
+    return build_wheel(tmp_path / "wheels", "p", files=FILES)
 
 
 @named_cases(

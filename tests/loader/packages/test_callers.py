@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.support.tables import named_cases
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, library
 from tools.forge import forge_dll
 from wheelfix import scan
 
@@ -38,7 +38,7 @@ def report_of(tmp_path, *without):
         "pkg/api.py": CALLER,
         "pkg/loader.py": LOADER,
         CORE: forge_dll("core.dll", imports={"part.dll": ["f"]}),
-        PART: forge_dll("part.dll", exports=["f"]),
+        PART: library("part.dll"),
     }
     kept = {path: data for path, data in files.items() if path not in without}
     return scan(build_wheel(tmp_path, "pkg", "1.0", "py3-none-win_amd64", kept))
