@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import random
 import shlex
 import subprocess
@@ -88,13 +87,13 @@ def test_the_active_environment(prefix, monkeypatch, run):
 
 def test_json_fits_its_schema(prefix, run):
     argv = ["diagnose", "--text", TEXT, "--env", str(prefix), "--no-discover", "--format", "json"]
-    document = json.loads(run(*argv, code=1).out)
+    document = run(*argv, code=1).document
     validate(document)
     assert document["outcome"] == "cause-found"
     assert document["causes"][0]["chain"][-1] == "mkl_intel_thread.2.dll"
     assert document["only_fault"] is False
     assert document["remedies"][0]["rank"] == 1
-    document = json.loads(run(*argv, "--issue", code=1).out)
+    document = run(*argv, "--issue", code=1).document
     validate(document)
     assert {"label": "torch", "text": "2.7.1+cu117, built for CUDA 11.7"} in document["report"]
 
@@ -113,7 +112,7 @@ def test_what_has_nothing_to_do_with_dlls_is_said_politely(name, run):
     error = read_log((CORPUS / name).read_bytes()).error
     if error is not None:
         guess = explain_error(error).confidence is Confidence.GUESS
-        out = " ".join(run("diagnose", CORPUS / name, code=5 if guess else 1).out.split())
+        out = run("diagnose", CORPUS / name, code=5 if guess else 1).said
         assert "No DLL is missing" in out or "No error of the loader is in the text" in out
         return
     out = run("diagnose", CORPUS / name, code=5).out
@@ -267,11 +266,11 @@ def index(tmp_path):
 )
 def test_the_index_is_asked_for_the_newest_python_with_a_wheel(wanted, sentence, index, run):
     text = NO_WHEEL.replace("demo==1.5", wanted)
-    assert sentence in " ".join(run("diagnose", "--text", text, "--fetch", "--index-url", index, code=1).out.split())
+    assert sentence in run("diagnose", "--text", text, "--fetch", "--index-url", index, code=1).said
 
 
 def test_the_index_is_not_asked_by_itself(index, run):
-    out = " ".join(run("diagnose", "--text", NO_WHEEL, "--index-url", index, code=1).out.split())
+    out = run("diagnose", "--text", NO_WHEEL, "--index-url", index, code=1).said
     assert "The index has a wheel" not in out
     assert "ask with diagnose --fetch" in out
 

@@ -304,9 +304,7 @@ def test_limits_can_be_lowered(command, option, value, because, tmp_path, capsys
 
 def test_a_member_beyond_the_limit_is_a_finding(tmp_path, run):
     wheel = build_wheel(tmp_path, files={"pkg/a.py": "a = 1\n" * 5000})
-    document = json.loads(
-        run("verify", wheel, "--no-config", "--max-size", "1K", "--format", "json", code=Exit.FINDINGS).out
-    )
+    document = run("verify", wheel, "--no-config", "--max-size", "1K", "--format", "json", code=Exit.FINDINGS).document
     codes = {finding["code"] for report in document["wheels"] for finding in report["findings"]}
     assert codes & {"WF115", "WF116", "WF121"}
 
@@ -423,7 +421,7 @@ def test_text(machine, run):
 
 
 def test_json_fits_its_schema(machine, run):
-    document = json.loads(run("roots", "--format", "json", "--root", machine / "plain", "cudart64_*.dll").out)
+    document = run("roots", "--format", "json", "--root", machine / "plain", "cudart64_*.dll").document
     validate(document)
     assert [match["name"] for match in document["matches"]] == ["cudart64_110.dll"]
     assert "cuda" in [root["kind"] for root in document["roots"]]

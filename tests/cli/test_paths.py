@@ -143,15 +143,13 @@ def test_the_scan_is_that_of_the_file(server, wheels, capsys, by_name, number):
 
 def test_the_newest_release_that_fits_is_taken(server, run):
     assert (
-        json.loads(run("scan", "demo>=1", "--format", "json", "--python-version", "3.11", code=None).out)["wheels"][0][
+        run("scan", "demo>=1", "--format", "json", "--python-version", "3.11", code=None).document["wheels"][0][
             "version"
         ]
         == "1.1"
     )
     assert (
-        json.loads(run("scan", "demo>=1", "--format", "json", "--platform", "win32", code=None).out)["wheels"][0][
-            "version"
-        ]
+        run("scan", "demo>=1", "--format", "json", "--platform", "win32", code=None).document["wheels"][0]["version"]
         == "1.2"
     )
 
@@ -175,7 +173,7 @@ def test_diff_of_two_releases(server, run):
     ],
 )
 def test_mistakes(server, run, words, code, says):
-    assert says in " ".join(run("scan", *words, code=code).err.split())
+    assert says in run("scan", *words, code=code).said
 
 
 def test_a_url_that_is_not_a_wheel(server, run):

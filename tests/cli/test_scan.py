@@ -255,7 +255,7 @@ def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     ],
 )
 def test_the_answer_for_a_card(wheel, run, card, code, said):
-    assert " ".join(said.split()) in " ".join(run("scan", "--gpu", card, wheel, code=code).out.split())
+    assert " ".join(said.split()) in run("scan", "--gpu", card, wheel, code=code).said
 
 
 def test_what_there_is(wheel, run):
@@ -335,8 +335,9 @@ def test_the_exit_code(targeted_wheel, run, words, code):
 
 def test_a_users_own_list(targeted_wheel, tmp_path, run):
     (tmp_path / "mine.txt").write_text(OWN, encoding="utf-8")
-    assert "MFPlat.DLL on mine is absent" in " ".join(
-        run("scan", targeted_wheel, "--no-discover", "--target", "mine.txt", code=1).out.split()
+    assert (
+        "MFPlat.DLL on mine is absent"
+        in run("scan", targeted_wheel, "--no-discover", "--target", "mine.txt", code=1).said
     )
 
 
@@ -368,8 +369,9 @@ def test_sarif_junit_and_html_have_it(targeted_wheel, tmp_path, run):
 
 
 def test_repair_writes_no_wheel_that_does_not_load_on_the_target(targeted_wheel, tmp_path, run):
-    assert "MFPlat.DLL on windows-n is absent" in " ".join(
-        run("repair", targeted_wheel, "--no-discover", "-w", "out", "--target", "windows-n", code=1).err.split()
+    assert (
+        "MFPlat.DLL on windows-n is absent"
+        in run("repair", targeted_wheel, "--no-discover", "-w", "out", "--target", "windows-n", code=1).said
     )
     assert not list(tmp_path.glob("out/*.whl"))
     run("repair", targeted_wheel, "--no-discover", "-w", "out", "--target", "windows-11")

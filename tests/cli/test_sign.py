@@ -17,6 +17,7 @@ import pytest
 
 from tests.support.commands import Printed
 from tests.support.interrupts import watch_replacing
+from tests.support.repairs import contents
 from tests.support.schemas import validate
 from tests.support.signing import Recipe, identity, signed, trust
 from tests.support.tables import named_cases
@@ -92,15 +93,10 @@ def python(script: Path, text: str) -> str:
     return f'"{sys.executable}" "{script}" {{file}}'
 
 
-def members(path: Path) -> dict[str, bytes]:
-    with zipfile.ZipFile(path) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
 def statuses(path: Path, roots: Path | None = None) -> dict[str, str]:
     return {
         name: read_signature(MemorySource(data), roots).status
-        for name, data in members(path).items()
+        for name, data in contents(path).items()
         if data[:2] == b"MZ" and name in IMAGES
     }
 
@@ -124,12 +120,12 @@ def leftovers(folder: Path) -> list[str]:
 
 @named_cases("several", {"{file}": False, "{files}": True})
 def test_every_image_is_signed_in_place(wheel, signer, sign, several):
-    before = members(wheel)
+    before = contents(wheel)
     out, err = sign(wheel, "--with", f"{signer} {('{files}' if several else '{file}')}", "-v")
     assert err.count("signed 3" if several else "signed 1") == (1 if several else 3)
     assert "SIGNED" in out
     assert statuses(wheel) == dict.fromkeys(IMAGES, "untrusted-root")
-    after = members(wheel)
+    after = contents(wheel)
     assert {name for name in after if after[name] != before[name]} == {*IMAGES, "pkg-1.0.dist-info/RECORD"}
     assert verify(wheel).findings == ()
     assert leftovers(wheel.parent) == []
@@ -155,7 +151,7 @@ def test_trusted_signatures(tmp_path, signer, sign):
     wheel = build_wheel(tmp_path / "dist", files=files)
     roots = trust(tmp_path)
     words = [str(wheel), "--with", f"{signer} {{files}}", "--trusted-roots", str(roots), "--require-trusted"]
-    document = json.loads(sign(*words, "--format", "json").out)
+    document = sign(*words, "--format", "json").document
     validate(document)
     found = {file["path"]: (file["action"], file["signature"]["status"]) for file in document["wheels"][0]["files"]}
     assert found == {
@@ -187,7 +183,7 @@ def test_dry_run_starts_and_writes_nothing(wheel, sign):
     assert "PLANNED" in out
     assert "To be signed (3)" in out
     assert wheel.read_bytes() == old
-    document = json.loads(sign(*words, "--format", "json").out)
+    document = sign(*words, "--format", "json").document
     validate(document)
     assert {file["action"] for file in document["wheels"][0]["files"]} == {"to-sign"}
 
@@ -224,7 +220,7 @@ def test_the_bill_of_materials_has_the_new_hash(tmp_path, signer, run, sign):
     made = tmp_path / "made"
     run("repair", wheel, "-w", made, "--root", roots, "--no-discover", "-q")
     sign(made, "--with", f"{signer} {{files}}")
-    after = members(made / wheel.name)
+    after = contents(made / wheel.name)
     bom = json.loads(after["pkg-1.0.dist-info/sboms/wheelfix.cdx.json"])
     (component,) = bom["components"]
     path = next(item["value"] for item in component["properties"] if item["name"] == "wheelfix:path")
@@ -291,7 +287,7 @@ def test_a_secret_in_the_command_is_not_printed(wheel, tmp_path, sign):
 
 def test_a_wheel_that_its_record_does_not_describe(wheel, signer, sign):
     """Somebody changed a DLL after the wheel was built: no signature vouches for it."""
-    found = members(wheel)
+    found = contents(wheel)
     found["pkg/libs/helper.dll"] = dll("evil.dll")
     with zipfile.ZipFile(wheel, "w") as archive:
         for name, data in found.items():
@@ -436,7 +432,7 @@ def test_osslsigncode(wheel, tmp_path, sign, monkeypatch):
     made = tmp_path / "out" / wheel.name
     assert statuses(made, roots) == dict.fromkeys(IMAGES, "trusted")
     assert verify(made).findings == ()
-    for name, data in members(made).items():
+    for name, data in contents(made).items():
         if name in IMAGES:
             (tmp_path / "one.dll").write_bytes(data)
             answer = subprocess.run(
@@ -547,9 +543,7 @@ def test_roots_that_cannot_be_used(tmp_path, run, content, code, said):
     if content is not None:
         file.write_bytes(content)
     for command in ("scan", "repair"):
-        error = " ".join(
-            run(command, signed_wheel(tmp_path), "--no-config", "--trusted-roots", file, code=code).err.split()
-        )
+        error = run(command, signed_wheel(tmp_path), "--no-config", "--trusted-roots", file, code=code).said
         assert said in error
         assert "roots.pem" in error
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import zipfile
 from pathlib import Path
@@ -143,7 +142,7 @@ LOADS = "import ctypes\nlib = ctypes.windll.wintab99\n"
 )
 def test_verdict_and_codes(tmp_path, run, files, tag, expected):
     path = build_wheel(tmp_path, "pkg", "1.0", tag, files)
-    (wheel,) = json.loads(run("scan", path, "--no-discover", "--format", "json", code=None).out)["wheels"]
+    (wheel,) = run("scan", path, "--no-discover", "--format", "json", code=None).document["wheels"]
     assert " ".join([wheel["verdict"], *sorted({found["code"] for found in wheel["findings"]})]) == expected
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.invariants.generate import Made
+from tests.support.repairs import snapshot
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.base.values import replace
 from wheelfix.cli.main import main
@@ -197,20 +198,16 @@ def check_lock(made: Made, folder: Path) -> None:
 def check_installed(made: Made, folder: Path) -> None:
     """A repair in an environment leaves it unbroken, or touches nothing; taking it back leaves what was there."""
     prefix, root = made.environment(folder), made.root(folder / "root")
-    before = _tree(prefix)
+    before = snapshot(prefix)
     words = ("repair", "--env", prefix, "--package", made.name, "--no-discover")
     words = (*words, *(("--root", root) if made.roots else ()))
     code = _main(*words)
     if code:
-        assert _tree(prefix) == before
+        assert snapshot(prefix) == before
         return
     after = scan(prefix, PLAIN)
     agrees_with_itself(after)
     assert after.verdict is not Verdict.BROKEN, after.first_failure
-    if _tree(prefix) != before:
+    if snapshot(prefix) != before:
         assert _main("repair", "--env", prefix, "--package", made.name, "--undo") == 0
-        assert _tree(prefix) == before
-
-
-def _tree(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        assert snapshot(prefix) == before

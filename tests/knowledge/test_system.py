@@ -162,11 +162,9 @@ def test_the_table_has_the_pythons_of_today():
     "dll, symbols, missing",
     {
         "there": ("python311.dll", ["PyObject_Call", "PyType_GetModuleByDef"], ()),
-        "newer": ("python310.dll", ["PyType_GetModuleByDef"], ("PyType_GetModuleByDef",)),
         "made up": ("PYTHON312.DLL", ["PyUnicode_WCHAR_KIND_MADE_UP", 7], ("PyUnicode_WCHAR_KIND_MADE_UP",)),
         "private": ("python311.dll", ["_PyMadeUp", "PyUnstable_MadeUp"], ()),
         "python 2": ("python27.dll", ["PyString_FromString", "PyBytes_FromString"], ("PyBytes_FromString",)),
-        "from a DLL": ("python314.dll", ["PyObject_GetAttX", "PyUnicodeWriter_Create"], ("PyObject_GetAttX",)),
         "from headers": (
             "python315.dll",
             ["PyObject_GetAttX", "PyUnicodeWriter_Create", "PyABIInfo_Check"],
@@ -180,7 +178,6 @@ def test_the_table_has_the_pythons_of_today():
         "not on Windows": ("python315.dll", ["PyOS_AfterFork_Child", "Py_REFCNT"], ("PyOS_AfterFork_Child",)),
         "not in the table": ("python399.dll", ["PyMadeUp"], ()),
         "stable ABI": ("python3.dll", ["PyObject_Call", "PyMadeUp"], ("PyMadeUp",)),
-        "stable ABI of free-threaded Pythons": ("python3t.dll", ["PyObject_Call", "PyMadeUp"], ("PyMadeUp",)),
         "not Python's": ("helper.dll", ["PyMadeUp"], ()),
     },
 )
@@ -195,9 +192,7 @@ def test_missing_symbols(dll, symbols, missing):
         ("python316t.dll", ["PyObject_Call", "PyUnicode_New", "_PyMadeUp", 7], ("PyUnicode_New",)),
         # Real wheels: neighborhood_analysis 0.3.0 (cp36) imports the first one, market_calendars 0.1.5 the second.
         ("python36.dll", ["PyUnicode_AsUTF8AndSize", "PyFrame_New", "PyMadeUp"], ("PyMadeUp",)),
-        ("python26.dll", ["PyObject_Call", "PyUnicode_New"], ("PyUnicode_New",)),
         ("python3.dll", ["PyMadeUp"], ()),
-        ("helper.dll", ["PyMadeUp"], ()),
     ],
 )
 def test_what_no_table_knows(dll, symbols, undecided):
@@ -230,14 +225,11 @@ def test_every_fact_of_our_lists_has_a_source_and_a_date(name):
 @pytest.mark.parametrize(
     ("target", "dll", "state"),
     [
-        ("windows-11", "MFPlat.DLL", State.HAS),
         ("windows-n", "MFPlat.DLL", State.ABSENT),
         ("windows-n", "evr.dll", State.PERHAPS_ABSENT),
-        ("windows-10-1809", "icu.dll", State.ABSENT),
         ("server-core-2022", "OPENGL32.dll", State.ABSENT),
         ("server-core-2022", "api-ms-win-crt-runtime-l1-1-0.dll", State.HAS),
         ("server-core-2022", "d3d11.dll", State.UNKNOWN),
-        ("nano-server", "NETAPI32.dll", State.ABSENT),
         ("nano-server", "api-ms-win-core-winrt-l1-1-0.dll", State.UNKNOWN),
         ("wine", "directml.dll", State.ABSENT),
         ("wine", "api-ms-win-core-file-l1-2-0.dll", State.HAS),
@@ -261,9 +253,7 @@ def test_the_stable_abi_knows_old_and_new_symbols():
     [
         ("windows-10-1809", "KERNEL32.dll", "SetThreadSelectedCpuSetMasks", True),
         ("server-core-2022", "KERNEL32.dll", "SetThreadSelectedCpuSetMasks", False),
-        ("windows-10-1809", "KERNEL32.dll", "SetThreadDescription", False),
         ("nano-server", "kernel32.dll", "GetNumaProcessorNode", True),
-        ("wine", "kernel32.dll", "SetThreadSelectedCpuSetMasks", True),
         ("wine", "kernel32.dll", "CreateFileW", False),
     ],
 )
@@ -315,7 +305,6 @@ def test_the_list_of_another_processor_says_nothing():
     ("text", "fault"),
     [
         ("", "line 1: it does not begin with 'wheelfix target 1'"),
-        ("MZ\x90\x00", "line 1: it does not begin"),
         ("wheelfix target 1\n", "name: is missing"),
         (listed("some", has="a.dll\n"), "base: 'some' is none of windows, unknown, none"),
         (listed(has="a.dll\n").replace("name: mine", "name: my machine"), "name: 'my machine' has more than letters"),
@@ -328,7 +317,6 @@ def test_the_list_of_another_processor_says_nothing():
         (listed(has="a:b.dll\n"), "line 11: 'a:b.dll' is not the name of a DLL"),
         (HEAD.format(base="windows") + "[absent]\na.dll\n", "[absent] has no source:"),
         (listed(has="a.dll\n").replace("build: 17763", "build: new"), "build: 'new' is not a number"),
-        (listed(has="a.dll\n").replace("date: 2026-11-16\nbase", "date: today\nbase"), "date: 'today' is not a date"),
         (HEAD.format(base="windows") + "color: red\n", "line 7: 'color: red' is none of name:"),
     ],
 )

@@ -96,7 +96,6 @@ def test_tables_are_found_inside_a_zip(tmp_path):
     [
         (r"(msvc[rp]|vcomp|mfcm?)90u?\.dll|vcomp\.dll", ("msvc", "vcomp", "mfc", "vcomp")),
         (r"(?P<kind>tcl(?:8|9)|tk)\d+\.dll", ("tcl", "tk")),
-        (r"lib(?:crypto|ssl)-3\.dll", ("lib",)),
         (r"(?:lib)?gst.+\.dll", ("lib", "gst")),
         (r"(?:lib)*gst\.dll|(?:a?)b\.dll", ("", "")),
     ],

@@ -79,7 +79,6 @@ def test_forwarders_that_point_at_each_other_end():
     [
         ("libomp.dll.KMP_CALLOC", "libomp.dll", "KMP_CALLOC"),
         ("mkl_rt.3.dll.caxpy_", "mkl_rt.3.dll", "caxpy_"),
-        ("NTDLL.RtlAllocateHeap", "NTDLL.dll", "RtlAllocateHeap"),
         ("b.#12", "b.dll", 12),
     ],
 )

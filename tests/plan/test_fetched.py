@@ -215,9 +215,9 @@ def test_a_lock_is_replayed_with_the_same_bytes_or_not_at_all(server, broken, tm
 
 
 def test_scan_shows_what_would_come(server, broken, run):
-    missing = json.loads(run("scan", broken, "--no-discover", "--fetch", "--format", "json", code=None).out)["wheels"][
-        0
-    ]["missing"]
+    missing = run("scan", broken, "--no-discover", "--fetch", "--format", "json", code=None).document["wheels"][0][
+        "missing"
+    ]
     (candidate,) = next(one["candidates"] for one in missing if one["name"] == CUPTI)
     assert candidate["path"].endswith(f"11.7.101-py3-none-win_amd64.whl!{FOLDER}/{CUPTI}")
     assert candidate["reason"] == "wheel nvidia-cuda-cupti-cu11 11.7.101, --fetch"

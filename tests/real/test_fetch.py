@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -33,9 +32,9 @@ def test_a_scan_of_the_index_is_that_of_the_file(tmp_path, run):
     file = wheel("nvidia_cuda_runtime_cu11-11.7.99-py3-none-win_amd64.whl")
     found = []
     for word in ("nvidia-cuda-runtime-cu11==11.7.99", str(file)):
-        (report,) = json.loads(
-            run("scan", word, "--format", "json", "--no-discover", "--cache-dir", tmp_path, code=None).out
-        )["wheels"]
+        (report,) = run("scan", word, "--format", "json", "--no-discover", "--cache-dir", tmp_path, code=None).document[
+            "wheels"
+        ]
         found.append({**report, "path": ""})
     assert found[0] == found[1]
 
@@ -74,7 +73,7 @@ def test_a_torch_like_wheel_is_repaired_from_the_index_alone(tmp_path, run):
     )
     broken = write_wheel(replace(story, lib={**story.lib, **own}), tmp_path / "dist")
     words = ["--no-discover", "--fetch", "-w", str(tmp_path / "out"), "--cache-dir", str(tmp_path / "cache")]
-    (report,) = json.loads(run("repair", broken, *words, "--format", "json").out)["wheels"]
+    (report,) = run("repair", broken, *words, "--format", "json").document["wheels"]
     additions = report["plan"]["additions"]
     assert {one["name"] for one in additions} >= {CUPTI, "libiomp5md.dll", "nvperf_host.dll"}
     assert {one["source"]["trust"] for one in additions} <= {"table", "signature"}

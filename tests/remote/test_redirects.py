@@ -162,7 +162,7 @@ def test_a_file_that_comes_over_http_is_proved_by_the_hash_of_a_safe_page(secure
         secure.files[f"/moved{name}"] = honest
         secure.files[PAGE] = secure.files[PAGE].replace(b"../../files", f"{outside(plain)}/files".encode())
         words = ["--no-discover", "--index-url", f"{secure.url}/simple", "--no-cache", "--format", "json"]
-        said = " ".join(run("scan", "intel-openmp==2023.2.0", *words).err.split())
+        said = run("scan", "intel-openmp==2023.2.0", *words).said
         assert "is asked over plain http" in said
         assert "downloaded whole, and its hash checked" in said
         assert repaired(broken, tmp_path, secure.url)[0] == 0

@@ -241,7 +241,7 @@ def test_another_release_than_the_wheel_was_built_for_is_said(tmp_path, run):
     names = tuple(name for name in CU117 if not name.startswith("cupti"))
     wheel = torch_wheel(tmp_path, names, "11.8")
     command = ["repair", str(wheel), "--cuda", str(toolkit), "--no-discover", "-w", str(tmp_path / "out"), "-q"]
-    assert "warning CUDA 11.7: 11.8, which the wheel was built for" in " ".join(run(*command).out.split())
+    assert "warning CUDA 11.7: 11.8, which the wheel was built for" in run(*command).said
     report = scan(tmp_path / "out" / wheel.name)
     found = [item for item in report.findings if item.code == "WF407"]
     assert [item.evidence["expected"] for item in found] == ["11.8", "11.8"]

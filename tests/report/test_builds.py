@@ -36,7 +36,6 @@ def problem(subject: str, severity: Severity = Severity.WARNING) -> Finding:
 @named_cases(
     "old, new, how",
     {
-        "size": (File("x/a.dll", 1), File("x/a.dll", 2), "changed"),
         "version": (File("x/a.dll", 1, "1.0"), File("x/a.dll", 1, "1.1"), "changed"),
         "machine": (File("x/a.dll", 1, machine="amd64"), File("x/a.dll", 1, machine="x86"), "changed"),
         "folder": (File("x/a.dll", 1), File("x/lib/A.dll", 1), "moved"),

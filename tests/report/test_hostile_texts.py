@@ -152,9 +152,7 @@ def test_markdown_keeps_its_structure(draw):
     assert structure(draw(HOSTILE)) == structure(draw("harm/less"))  # with folders, too
 
 
-@pytest.mark.parametrize(
-    "text", ["`", "``", "a`b``c```d", "`a`", "|", "a|b", "\\", "\\|", "a\\", " ` ", "- x", "1. x", ""]
-)
+@pytest.mark.parametrize("text", ["``", "a`b``c```d", "`a`", "a|b", "\\|", "a\\", " ` ", "- x", ""])
 def test_code_spans(text):
     table = f"| a | b |\n| --- | --- |\n| {safe.markdown_code(text)} | {safe.markdown(text)} |\n"
     assert structure(table).count("td_open td") == 2

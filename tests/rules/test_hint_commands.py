@@ -16,7 +16,7 @@ import pytest
 
 import wheelfix
 from tests.rules.subjects import SITE, dll, loads, run, subject, torch
-from tests.support.environments import install
+from tests.support.environments import install, lay
 from tests.support.nvidia import nvidia_dll, toolkit_files
 from tests.support.wheels import ALONE, build_wheel
 from tools.example import kepler_cu117, wheel_files, write_roots
@@ -175,9 +175,7 @@ CASES = {
 
 def made(case: Case, folder: Path) -> Path:
     """Write what a case needs and return the wheel."""
-    for path, data in case.folder.items():
-        (folder / "roots" / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / "roots" / path).write_bytes(data)
+    lay(folder / "roots", case.folder)
     members = case.wheel or {f"roots/{Path(path).name}": data for path, data in case.folder.items()}
     build_wheel(folder / "downloads", case.distribution or "roots", "11.10.3.66", "py3-none-win_amd64", members)
     files = {"pkg/__init__.py": b"", **case.files}

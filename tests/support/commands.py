@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import json
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
@@ -15,6 +16,16 @@ class Printed(NamedTuple):
 
     out: str
     err: str
+
+    @property
+    def said(self) -> str:
+        """All of it in one line."""
+        return " ".join((self.out + self.err).split())
+
+    @property
+    def document(self) -> Any:
+        """The JSON document that it printed."""
+        return json.loads(self.out)
 
 
 class Run(Protocol):

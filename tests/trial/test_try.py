@@ -63,7 +63,7 @@ def test_a_wheel_that_imports(unpacking, tmp_path, run):
 
 def test_an_error_without_dlls_is_a_failure_and_no_difference(unpacking, tmp_path, run):
     path = wheel_of(tmp_path, "import random\nif random.random() < 2:\n    raise ValueError('no')\n")
-    document = json.loads(run("try", path, "--format", "json", code=1).out)
+    document = run("try", path, "--format", "json", code=1).document
     validate(document)
     (wheel,) = document["wheels"]
     assert wheel["outcome"] == "fails"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -97,7 +96,7 @@ def test_wheels_are_imported_as_predicted(tmp_path, run):
         write(tmp_path, "code", {"code_/__init__.py": LOADS}),
     ]
     before = leftovers()
-    document = json.loads(run("try", *wheels, *wine_words, "--format", "json", code=1).out)
+    document = run("try", *wheels, *wine_words, "--format", "json", code=1).document
     rows = {
         (wheel["name"], one["module"]): (one["agreement"], one["observed"])
         for wheel in document["wheels"]
