@@ -11,7 +11,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from tests.archive.byhand import DIST_INFO, Entry, build_zip, wheel_entries, write_wheel_by_hand
-from tests.support.wheels import build_wheel
+from tests.support.tables import named_cases
+from tests.support.wheels import build_wheel, folder_of
 from tools.forge import forge_dll
 from wheelfix.archive.metadata import WheelInfo, parse_headers, requirement_faults
 from wheelfix.archive.names import FileName, name_parts, other_system, without_variant
@@ -33,7 +34,6 @@ from wheelfix.plan.make import output_name
             FileName("mkl", "2025.3.0", "", ("py2-none-win_amd64", "py3-none-win_amd64")),
         ),
         ("a_b-1.0+cu118-2abc-py3-none-any.whl", FileName("a_b", "1.0+cu118", "2abc", ("py3-none-any",))),
-        ("PKG-1-PY3-none-any.WHL", FileName("PKG", "1", "", ("PY3-none-any",))),
     ],
 )
 def test_file_names(name, expected):
@@ -57,15 +57,6 @@ def test_other_archives_are_not_asked_for_the_name_of_a_wheel(name):
 def _info(path: Path) -> WheelInfo:
     with Archive.open(path) as archive:
         return WheelInfo.from_archive(archive)
-
-
-def test_a_plain_wheel(tmp_path):
-    info = _info(write_wheel_by_hand(tmp_path))
-    assert (info.name, info.version, info.build, info.tags) == ("pkg", "1.0", "", ("py3-none-any",))
-    assert (info.dist_info, info.data, info.prefix) == (DIST_INFO, "pkg-1.0.data", "")
-    assert (info.metadata.name, info.metadata.version) == ("pkg", "1.0")
-    assert info.headers["generator"] == ("hand",)
-    assert info.faults == ()
 
 
 def _with(change: Callable[[list[Entry]], None], name: str = "pkg-1.0-py3-none-any.whl") -> Callable[[Path], Path]:
@@ -99,34 +90,34 @@ def _nothing(_: list[Entry]) -> None:
     pass
 
 
-@pytest.mark.parametrize(
-    ("build", "kinds"),
-    [
-        (_without("METADATA"), ["metadata-missing"]),
-        (_without("WHEEL"), ["wheel-file-missing"]),
-        (_edit("METADATA", b"Name: pkg", b"Name: other"), ["name-mismatch"]),
-        (_edit("METADATA", b"Name: pkg", b"Name: PkG"), []),
-        (_edit("METADATA", b"Version: 1.0", b"Version: 1.1"), ["name-mismatch"]),
-        (_edit("METADATA", b"Version: 1.0", b"Version: 1.0.0"), []),
-        (_edit("METADATA", b"Version: 1.0", b"Version: nonsense"), ["name-mismatch"]),
-        (_edit("WHEEL", b"Tag: py3-none-any", b"Tag: py3-none-win_amd64"), ["tag-mismatch"]),
-        (_edit("WHEEL", b"Tag: py3-none-any", b"Tag: py2.py3-none-any"), ["tag-mismatch"]),
-        (_edit("WHEEL", b"Tag: py3-none-any\n", b""), ["tag-mismatch"]),
-        (_edit("WHEEL", b"Wheel-Version: 1.0", b"Wheel-Version: 2.0"), ["wheel-version"]),
-        (_edit("WHEEL", b"Wheel-Version: 1.0", b"Wheel-Version: 1.9"), []),
-        (_with(_nothing, "pkg-1.0-7-py3-none-any.whl"), ["tag-mismatch"]),
-        (_with(_nothing, "other-1.0-py3-none-any.whl"), ["name-mismatch", "name-mismatch"]),
-        (_with(lambda entries: entries.append(entries.pop(0))), ["dist-info-not-last"]),
-        (_with(lambda entries: entries.append(Entry("q-1.dist-info/METADATA"))),
-         ["several-dist-info", "dist-info-not-last"]),
-        (_edit("METADATA", b"Metadata-Version: 2.1", b"Metadata-Version: 2.4\nLicense-File: LICENSE"),
-         ["license-file-missing"]),
-        (_edit("METADATA", b"Metadata-Version: 2.1", b"Metadata-Version: 2.1\nLicense-File: LICENSE"), []),
-    ],
-    ids=["no-metadata", "no-wheel", "name", "name-case", "version", "version-zeros", "version-nonsense", "tag",
-         "more-tags", "no-tag", "wheel-2", "wheel-1.9", "build", "file-name", "not-last", "several", "license",
-         "license-before-2.4"],
-)  # fmt: skip
+@named_cases(
+    "build, kinds",
+    {
+        "no-metadata": (_without("METADATA"), ["metadata-missing"]),
+        "no-wheel": (_without("WHEEL"), ["wheel-file-missing"]),
+        "name": (_edit("METADATA", b"Name: pkg", b"Name: other"), ["name-mismatch"]),
+        "name-case": (_edit("METADATA", b"Name: pkg", b"Name: PkG"), []),
+        "version": (_edit("METADATA", b"Version: 1.0", b"Version: 1.1"), ["name-mismatch"]),
+        "tag": (_edit("WHEEL", b"Tag: py3-none-any", b"Tag: py3-none-win_amd64"), ["tag-mismatch"]),
+        "no-tag": (_edit("WHEEL", b"Tag: py3-none-any\n", b""), ["tag-mismatch"]),
+        "wheel-2": (_edit("WHEEL", b"Wheel-Version: 1.0", b"Wheel-Version: 2.0"), ["wheel-version"]),
+        "build": (_with(_nothing, "pkg-1.0-7-py3-none-any.whl"), ["tag-mismatch"]),
+        "file-name": (_with(_nothing, "other-1.0-py3-none-any.whl"), ["name-mismatch", "name-mismatch"]),
+        "not-last": (_with(lambda entries: entries.append(entries.pop(0))), ["dist-info-not-last"]),
+        "several": (
+            _with(lambda entries: entries.append(Entry("q-1.dist-info/METADATA"))),
+            ["several-dist-info", "dist-info-not-last"],
+        ),
+        "license": (
+            _edit("METADATA", b"Metadata-Version: 2.1", b"Metadata-Version: 2.4\nLicense-File: LICENSE"),
+            ["license-file-missing"],
+        ),
+        "license-before-2.4": (
+            _edit("METADATA", b"Metadata-Version: 2.1", b"Metadata-Version: 2.1\nLicense-File: LICENSE"),
+            [],
+        ),
+    },
+)
 def test_places_that_disagree(tmp_path, build, kinds):
     info = _info(build(tmp_path))
     assert [fault.kind for fault in info.faults] == kinds
@@ -142,7 +133,7 @@ def test_damaged_metadata_is_a_fault_not_an_error(tmp_path):
     assert "CRC" in fault.message
 
 
-@pytest.mark.parametrize("prefix", ["deep/", "deep/deeper/", "pkg-1.0/"])
+@pytest.mark.parametrize("prefix", ["deep/deeper/", "pkg-1.0/"])
 def test_everything_too_deep(tmp_path, prefix):
     """7-Zip on the unpacked folder, instead of on what is in it."""
     path = tmp_path / "pkg-1.0-py3-none-any.whl"
@@ -191,15 +182,13 @@ LICENSE = (
 )
 
 
-@pytest.mark.parametrize(
-    ("text", "numpy"),
-    [
-        pytest.param(LICENSE.format(gap="        "), ("numpy",), id="blanks-continue-the-license"),
-        pytest.param(LICENSE.format(gap="\t"), ("numpy",), id="so-does-a-tab"),
-        pytest.param(LICENSE.format(gap="        ").replace("\n", "\r\n"), ("numpy",), id="line-ends-of-windows"),
-        pytest.param(LICENSE.format(gap="        \x0c page 2"), ("numpy",), id="a-form-feed-ends-no-line"),
-        pytest.param(LICENSE.format(gap=""), None, id="an-empty-line-ends-the-header"),
-    ],
+@named_cases(
+    "text, numpy",
+    {
+        "blanks-continue-the-license": (LICENSE.format(gap="        "), ("numpy",)),
+        "a-form-feed-ends-no-line": (LICENSE.format(gap="        \x0c page 2"), ("numpy",)),
+        "an-empty-line-ends-the-header": (LICENSE.format(gap=""), None),
+    },
 )
 def test_lines_of_blanks_continue_a_field(text, numpy):
     """pandas 2.0.3 lost every Requires-Dist to a line of eight blanks within its license."""
@@ -211,40 +200,28 @@ def test_lines_of_blanks_continue_a_field(text, numpy):
 
 
 REQUIREMENTS = [
-    "numpy",
     "zope.event",
-    "numpy >=1.2",
     "numpy>=1.2,<2",
     "numpy (>=1.2, <2)",
-    "numpy[extra]>=1.2",
     "validate-pyproject[all] ; extra == 'dev'",
     'coverage[toml, x_y]; extra == "test"',
     'wmi ; (os_name == "nt" and implementation_name != "pypy") and extra == \'dev\'',
     "x ; python_version < '3.11' or extra == 'a'",
     "x==1.*",
-    "x!=1.0.*",
-    "x~=1.2",
     # what packaging refuses, or reads only in part
     "x>=1.*",
     "x~=1",
     "x >=1 <2",
     "x >=1,",
     "x (>=1",
-    "x >=1)",
-    "x[",
-    "x[a",
     "x[]",
     "x[a,]",
     "x[a b]",
     "x >= ١",
     f"x >={'9' * 5000}",
     "x ; (extra == 'a'",
-    "x ; extra == 'a')",
-    "x ; (extra == 'a') and",
     "x ; extra = 'a'",
-    "x ;",
     "-x",
-    "x-",
     "",
 ]
 
@@ -259,9 +236,7 @@ def test_a_requirement_is_refused_if_packaging_refuses_it(line):
     assert bool([*requirement_faults({"requires-dist": (line,)}, "METADATA")]) is not readable
 
 
-@pytest.mark.parametrize(
-    "line", ["", ">=3.8", ">=3.8,<4", ">=3.8, !=3.9.*", ">=3.8,", ">=3.8 <4", ">=3.8.*", "~=3.8", "~=3", "3.8", "==3.*"]
-)
+@pytest.mark.parametrize("line", ["", ">=3.8,<4", ">=3.8, !=3.9.*", ">=3.8,", ">=3.8 <4", ">=3.8.*", "~=3", "==3.*"])
 def test_requires_python_is_refused_if_packaging_refuses_it(line):
     try:
         SpecifierSet(line)
@@ -281,12 +256,8 @@ TAGS = ("cp313-cp313-win_amd64",)
 @pytest.mark.parametrize(
     ("name", "build", "tags", "variant"),
     [
-        ("numpy-2.3.2-cp313-cp313-win_amd64-x86_64_v3.whl", "", TAGS, "x86_64_v3"),
         ("numpy-2.3.2-1-cp313-cp313-win_amd64-x86_64_v3.whl", "1", TAGS, "x86_64_v3"),
-        ("numpy-2.3.2-cp313-cp313-win_amd64-null.whl", "", TAGS, "null"),
         ("torch-2.9-cp313-cp313-win_amd64-cu12.8.whl", "", TAGS, "cu12.8"),
-        ("pkg-1.0-py3-none-any-null.whl", "", ("py3-none-any",), "null"),
-        ("pkg-1.0-py3-none-win32-1.whl", "", ("py3-none-win32",), "1"),
         ("pkg-1.0-1-py3-none-any.whl", "1", ("py3-none-any",), ""),
     ],
 )
@@ -299,9 +270,7 @@ def test_file_names_of_variants(name, build, tags, variant):
     "name",
     [
         "pkg-1.0-py3-none-any-UPPER.whl",
-        "pkg-1.0-py3-none-any-seventeen_letters.whl",
         "pkg-1.0-py3-none-any-.whl",
-        "pkg-1.0-x-py3-none-any.whl",
         "pkg-1.0-1-2-py3-none-any.whl",
     ],
 )
@@ -346,10 +315,8 @@ GOOD = json.dumps(DOCUMENT)
         (GOOD, ["WF129"]),
         (None, ["WF129", "WF131"]),
         ("{", ["WF129", "WF131"]),
-        ("[]", ["WF129", "WF131"]),
         (json.dumps({**DOCUMENT, "variants": {"v4": {}}}), ["WF129", "WF131"]),
         (json.dumps({**DOCUMENT, "variants": {"v3": {}, "v4": {}}}), ["WF129", "WF131"]),
-        (json.dumps({**DOCUMENT, "variants": []}), ["WF129", "WF131"]),
         (json.dumps({"variants": DOCUMENT["variants"]}), ["WF129", "WF131"]),
     ],
 )
@@ -361,9 +328,7 @@ def test_the_description(tmp_path, description, expected):
 def test_a_variant_is_scanned_and_repaired_like_any_wheel(tmp_path, run):
     wheel = variant_wheel(tmp_path, GOOD, {"outer.dll": ["f"]})
     run("scan", wheel, "--no-discover", "-q", code=Exit.FINDINGS)
-    root = tmp_path / "root"
-    root.mkdir()
-    (root / "outer.dll").write_bytes(forge_dll("outer.dll", exports=["f"]))
+    root = folder_of(tmp_path / "root", "outer.dll")
     lock = tmp_path / "lock.json"
     for layout in ("libs", "beside"):
         out = tmp_path / layout

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.archive.byhand import Entry, build_zip, deflate, extra_field, wheel_entries
+from tests.support.tables import named_cases
 from wheelfix.archive.conformance import check_archive
 from wheelfix.archive.directory import Member, central_entry, end_of_archive, local_header, without_sizes
 from wheelfix.archive.reader import Archive
@@ -31,7 +32,7 @@ def member(csize: int, usize: int, offset: int = 0) -> Member:
 
 @pytest.mark.parametrize(
     ("csize", "usize", "wide"),
-    [(5, 9, False), (5, LIMIT - 1, False), (5, LIMIT, True), (LIMIT, 5, True), (LIMIT + 1, LIMIT + 1, True)],
+    [(5, LIMIT - 1, False), (5, LIMIT, True), (LIMIT, 5, True)],
 )
 def test_local_headers(csize, usize, wide):
     raw = local_header(member(csize, usize))
@@ -45,11 +46,8 @@ def test_local_headers(csize, usize, wide):
 @pytest.mark.parametrize(
     ("csize", "usize", "offset", "values"),
     [
-        (5, 9, 0, ()),
         (5, 9, LIMIT - 1, ()),
         (5, 9, LIMIT, (LIMIT,)),
-        (5, LIMIT, 1, (LIMIT,)),
-        (5, LIMIT + 7, LIMIT + 3, (LIMIT + 7, LIMIT + 3)),
         (LIMIT + 1, LIMIT + 2, LIMIT + 3, (LIMIT + 2, LIMIT + 1, LIMIT + 3)),
     ],
 )
@@ -67,7 +65,6 @@ def test_directory_entries_hold_just_the_values_that_do_not_fit(csize, usize, of
     [
         (65534, 100, 100, False),
         (65535, 100, 100, True),
-        (65536, 100, 100, True),
         (1, LIMIT - 1, LIMIT - 1, False),
         (1, LIMIT, 1, True),
         (1, 1, LIMIT, True),
@@ -117,17 +114,16 @@ def test_everything_zipfile_writes_is_read_alike(tmp_path, files, method, prefix
         assert more == ({"hidden-data"} if prefix else set())
 
 
-@pytest.mark.parametrize(
-    ("content", "because"),
-    [
-        (b"", "it is empty"),
-        (b"version https://git-lfs.github.com/spec/v1\noid sha256:abc\nsize 1\n", "it is a git-lfs pointer"),
-        (b"<!DOCTYPE html><html>404</html>", "it looks like a web page"),
-        (b"PK\x03\x04" + bytes(100), "it has no end record, so it was cut short"),
-        (b"\x1f\x8b" + bytes(100), "it is a compressed tar archive, such as a source distribution"),
-        (b"PK\x05\x06", "it has no end record"),
-    ],
-    ids=["empty", "lfs", "html", "cut", "gzip", "end-cut"],
+@named_cases(
+    "content, because",
+    {
+        "empty": (b"", "it is empty"),
+        "lfs": (b"version https://git-lfs.github.com/spec/v1\noid sha256:abc\nsize 1\n", "it is a git-lfs pointer"),
+        "html": (b"<!DOCTYPE html><html>404</html>", "it looks like a web page"),
+        "cut": (b"PK\x03\x04" + bytes(100), "it has no end record, so it was cut short"),
+        "gzip": (b"\x1f\x8b" + bytes(100), "it is a compressed tar archive, such as a source distribution"),
+        "end-cut": (b"PK\x05\x06", "it has no end record"),
+    },
 )
 def test_what_is_no_archive_says_why(tmp_path, content, because):
     path = tmp_path / "x.whl"

@@ -12,6 +12,7 @@ import pefile
 import pytest
 
 import wheelfix
+from tests.support.tables import named_cases
 from tests.support.wheels import build_wheel, folder_of
 from tools.forge import forge_dll
 from wheelfix.base import programs
@@ -33,18 +34,18 @@ def on_windows(name: str, path: str, *files: str) -> str | None:
     return next((place for place in places if place.lower() in there), None)
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "path",
-    [
-        pytest.param(SYSTEM, id="not on PATH"),
-        pytest.param(f"{HERE};{SYSTEM}", id="on PATH"),
-        pytest.param(rf'"{HERE}\";{SYSTEM}', id="quoted"),
-        pytest.param(rf"c:/users/ME/downloads/sub\..;{SYSTEM}", id="spelled otherwise"),
-        pytest.param(f".;{SYSTEM}", id="dot"),
-        pytest.param(f";{SYSTEM}", id="empty entry"),
-        pytest.param(f"C:.;{SYSTEM}", id="drive without a root"),
-        pytest.param(rf"\Users\me\Downloads;{SYSTEM}", id="root without a drive"),
-    ],
+    {
+        "not on PATH": SYSTEM,
+        "on PATH": f"{HERE};{SYSTEM}",
+        "quoted": rf'"{HERE}\";{SYSTEM}',
+        "spelled otherwise": rf"c:/users/ME/downloads/sub\..;{SYSTEM}",
+        "dot": f".;{SYSTEM}",
+        "empty entry": f";{SYSTEM}",
+        "drive without a root": f"C:.;{SYSTEM}",
+        "root without a drive": rf"\Users\me\Downloads;{SYSTEM}",
+    },
 )
 def test_windows_own_first_place_is_not_searched(path):
     """CreateProcess and shutil.which look into the current folder before PATH."""
@@ -79,9 +80,7 @@ def plant(folder: Path, name: str, text: str = "#!/bin/sh\ntouch {trace}\necho 8
 
 
 @pytest.mark.skipif(os.name == "nt", reason="plants shell scripts")
-@pytest.mark.parametrize(
-    "path", ["", ".", "{here}", "{here}/sub/..", ":"], ids=["empty", "dot", "itself", "spelled", "colon"]
-)
+@named_cases("path", {"empty": "", "dot": ".", "itself": "{here}", "spelled": "{here}/sub/..", "colon": ":"})
 def test_planted_programs_never_run(path, tmp_path, monkeypatch, run):
     (tmp_path / "sub").mkdir()
     traces = [plant(tmp_path, name) for name in ("nvidia-smi", "nvcc", "cl", "python")]
@@ -216,7 +215,6 @@ def test_a_dll_that_is_called_like_an_option(tmp_path):
     """``--exclude -x.dll`` ended delvewheel with a usage error."""
     wheel, options = package(tmp_path, **{"-x.dll": ["f"], "--no-mangle-all": ["g"]})
     made = repair_wheel(wheel, options).output
-    assert made is not None
     assert made.is_file()
 
 

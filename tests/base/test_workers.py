@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.patience import wall_patience
+from tests.support.tables import named_cases
 from tests.support.workerjobs import never_working, working
 from wheelfix.base import workers
 from wheelfix.base.programs import end_worker, python_command
@@ -32,19 +33,18 @@ def run(*words: str, jobs: int = 2, sizes: tuple[int, ...] = (), **more: object)
     return list(in_processes(working, words, sizes, jobs=jobs, lost=lambda word, why: (word, why), **more))
 
 
-@pytest.mark.parametrize(
-    ("sizes", "jobs", "worth"),
-    [
-        ([500 * MB, 400 * MB], 2, True),
-        ([500 * MB, 400 * MB], 1, False),
-        ([500 * MB], 2, False),
-        ([1 * MB, 1 * MB], 2, False),
-        ([1 * MB] * 24, 2, True),
-        ([10_000] * 1000, 2, True),
-        ([900 * MB, 1 * MB], 2, False),
-        ([], 2, False),
-    ],
-    ids=["two large", "one job", "one", "two small", "many", "very many tiny", "one giant", "none"],
+@named_cases(
+    "sizes, jobs, worth",
+    {
+        "two large": ([500 * MB, 400 * MB], 2, True),
+        "one job": ([500 * MB, 400 * MB], 1, False),
+        "one": ([500 * MB], 2, False),
+        "two small": ([1 * MB, 1 * MB], 2, False),
+        "many": ([1 * MB] * 24, 2, True),
+        "very many tiny": ([10_000] * 1000, 2, True),
+        "one giant": ([900 * MB, 1 * MB], 2, False),
+        "none": ([], 2, False),
+    },
 )
 def test_processes_are_used_where_they_pay(sizes, jobs, worth):
     assert worth_processes(sizes, jobs) is worth

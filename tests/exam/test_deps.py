@@ -10,8 +10,8 @@ import pytest
 from packaging.requirements import Requirement
 
 from tests.remote.indexes import index_of
-from tests.support.wheels import build_wheel, extension
-from tools.forge import forge_dll
+from tests.support.tables import named_cases
+from tests.support.wheels import build_wheel, extension, library
 from wheelfix.base.options import InstallTarget, Limits, RemoteOptions
 from wheelfix.exam.versionchoice import MOST_ASKED, MOST_LINES, choose_versions, required_wheels
 from wheelfix.loader.profile import Profile
@@ -32,13 +32,13 @@ def subject(tmp_path: Path) -> Path:
         "linux-only; sys_platform == 'linux'",
         "toys; extra == 'x'",
     ]
-    return build_wheel(tmp_path / "dist", "demo", "1.0", files=files, requires=requires)
+    return build_wheel(tmp_path / "dist", "demo", files=files, requires=requires)
 
 
 @pytest.fixture(autouse=True)
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     folder = tmp_path / "files"
-    helper = {"helper/__init__.py": CODE, "helper/bin/helper.dll": forge_dll("helper.dll", exports=["f"])}
+    helper = {"helper/__init__.py": CODE, "helper/bin/helper.dll": library("helper.dll")}
     wheels = [
         build_wheel(folder, "helper", "1.0", "py3-none-win_amd64", {"helper/__init__.py": b""}),
         build_wheel(folder, "helper", "2.0", "py3-none-win_amd64", helper, requires=["deeper[more]==1.*"]),
@@ -87,23 +87,20 @@ def chosen(releases: Releases, *wanted: str) -> tuple[dict[str, str], dict[str, 
     return {name: file.url.partition(" ")[2] for name, file in found.files.items()}, dict(found.absent)
 
 
-@pytest.mark.parametrize(
-    ("releases", "wanted", "expected"),
-    [
-        pytest.param({"a": {"1": [], "2": []}}, ["a"], {"a": "2"}, id="the newest"),
-        pytest.param({"a": {"1": [], "2": []}}, ["a<2"], {"a": "1"}, id="a limit"),
-        pytest.param(
+@named_cases(
+    "releases, wanted, expected",
+    {
+        "the newest": ({"a": {"1": [], "2": []}}, ["a"], {"a": "2"}),
+        "a limit": ({"a": {"1": [], "2": []}}, ["a<2"], {"a": "1"}),
+        "an older version, because the newest contradicts": (
             {"a": {"1": [], "2": ["c<2"]}, "b": {"1": ["c>=2"]}, "c": {"1": [], "2": []}},
             ["a", "b"],
             {"a": "1", "b": "1", "c": "2"},
-            id="an older version, because the newest contradicts",
         ),
-        pytest.param(
-            {"a": {"1": []}, "b": {"1": ["a<2"], "2": ["a>=3"]}}, ["a", "b"], {"a": "1", "b": "1"}, id="nothing of it"
-        ),
-        pytest.param({"a": {"1": ["b; extra == 'x'"]}, "b": {"1": []}}, ["a[x]"], {"a": "1", "b": "1"}, id="an extra"),
-        pytest.param({"a": {"1": ["there>9"]}}, ["a", "there>3"], {"a": "1"}, id="what is there"),
-    ],
+        "nothing of it": ({"a": {"1": []}, "b": {"1": ["a<2"], "2": ["a>=3"]}}, ["a", "b"], {"a": "1", "b": "1"}),
+        "an extra": ({"a": {"1": ["b; extra == 'x'"]}, "b": {"1": []}}, ["a[x]"], {"a": "1", "b": "1"}),
+        "what is there": ({"a": {"1": ["there>9"]}}, ["a", "there>3"], {"a": "1"}),
+    },
 )
 def test_versions_are_chosen_as_pip_does(releases, wanted, expected):
     assert chosen(releases, *wanted) == (expected, {})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import zipfile
 from pathlib import Path
@@ -10,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.real.listing import listed
+from tests.support.tables import named_cases
 from tests.support.tiers import cache_folder, unavailable
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, library
 from tools.forge import forge_dll
 from tools.take_one_out import write_without
 from wheelfix import scan
@@ -45,62 +45,55 @@ EXITS = (
 LOADS = "import ctypes\nlib = ctypes.windll.wintab99\n"
 
 
-@pytest.mark.parametrize(
-    ("files", "tag", "expected"),
-    [
-        pytest.param({"pkg/__init__.py": "", "noop.pyd": b""}, "cp311-cp311-win_amd64", "ok WF202", id="empty, idle"),
-        pytest.param(
+@named_cases(
+    "files, tag, expected",
+    {
+        "empty, idle": ({"pkg/__init__.py": "", "noop.pyd": b""}, "cp311-cp311-win_amd64", "ok WF202"),
+        "empty, imported": (
             {"pkg/__init__.py": "import noop\n", "noop.pyd": b""},
             "cp311-cp311-win_amd64",
             "broken WF202",
-            id="empty, imported",
         ),
-        pytest.param({**GOOD, "pkg/_y.pyd": b""}, "cp311-cp311-win_amd64", "broken WF202", id="empty among others"),
-        pytest.param(
+        "empty among others": ({**GOOD, "pkg/_y.pyd": b""}, "cp311-cp311-win_amd64", "broken WF202"),
+        "PATH before 3.8": (
             {
                 "pkg/__init__.py": SETS_PATH,
                 "pkg/_x.cp37-win_amd64.pyd": module("a.dll", python="python37.dll"),
-                "pkg/libs/a.dll": forge_dll("a.dll", exports=["f"]),
+                "pkg/libs/a.dll": library("a.dll"),
             },
             "cp37-cp37m-win_amd64",
             "ok",
-            id="PATH before 3.8",
         ),
-        pytest.param(
+        "PATH from 3.8 on": (
             {
                 "pkg/__init__.py": SETS_PATH,
                 "pkg/_x.cp311-win_amd64.pyd": module("a.dll"),
-                "pkg/libs/a.dll": forge_dll("a.dll", exports=["f"]),
+                "pkg/libs/a.dll": library("a.dll"),
             },
             "cp311-cp311-win_amd64",
             "broken WF305",
-            id="PATH from 3.8 on",
         ),
-        pytest.param(
+        "a program for x86": (
             {**GOOD, "pkg/w32/tool.exe": other("gone.dll", "MSVCR100.dll")},
             "cp311-cp311-win_amd64",
             "ok WF204",
-            id="a program for x86",
         ),
-        pytest.param(
+        "a DLL for ARM64": (
             {**GOOD, "pkg/arm/x.dll": other("gone.dll", machine=Machine.ARM64)},
             "cp311-cp311-win_amd64",
             "ok WF204",
-            id="a DLL for ARM64",
         ),
-        pytest.param(
+        "a debug module beside its release": (
             {**GOOD, "pkg/_x_d.cp311-win_amd64.pyd": forge_dll("_x_d.pyd", imports=DEBUG)},
             "cp311-cp311-win_amd64",
             "ok WF205",
-            id="a debug module beside its release",
         ),
-        pytest.param(
+        "a debug DLL for x86": (
             {**GOOD, "pkg/x86/d.dll": forge_dll("d.dll", imports=DEBUG, machine=Machine.X86)},
             "cp311-cp311-win_amd64",
             "ok WF204 WF205",
-            id="a debug DLL for x86",
         ),
-        pytest.param(
+        "folders of other Pythons": (
             {
                 **GOOD,
                 "pkg/cp310/_x.pyd": module("gone.dll", python="python310.dll"),
@@ -108,32 +101,18 @@ LOADS = "import ctypes\nlib = ctypes.windll.wintab99\n"
             },
             "cp311-cp311-win_amd64",
             "ok",
-            id="folders of other Pythons",
         ),
-        pytest.param(
-            {**GOOD, "pkg/cp310/_x.pyd": module("gone.dll")},
-            "cp311-cp311-win_amd64",
-            "broken WF301",
-            id="its name",
-        ),
-        pytest.param(
+        "its name": ({**GOOD, "pkg/cp310/_x.pyd": module("gone.dll")}, "cp311-cp311-win_amd64", "broken WF301"),
+        "macOS only": (
             {"pkg/__init__.py": "from . import _x\n", "pkg/_x.cpython-311-darwin.so": MACH_O},
             "cp311-cp311-win_amd64",
             "broken WF208 WF332",
-            id="macOS only",
         ),
-        pytest.param(
-            {"pkg/__init__.py": "", "pkg-1.0.data/scripts/tool": ELF},
-            "py3-none-win_amd64",
-            "broken WF208",
-            id="a program",
-        ),
-        pytest.param(
-            {"pkg/__init__.py": "", "pkg/agent.so": ELF}, "py3-none-win_amd64", "risky WF208", id="Linux, not imported"
-        ),
-        pytest.param({**GOOD, "pkg/agent.so": ELF}, "cp311-cp311-win_amd64", "ok", id="also for Linux"),
-        pytest.param({"pkg/__init__.py": "", "pkg/agent.so": ELF}, "py3-none-any", "ok", id="for any system"),
-        pytest.param(
+        "a program": ({"pkg/__init__.py": "", "pkg-1.0.data/scripts/tool": ELF}, "py3-none-win_amd64", "broken WF208"),
+        "Linux, not imported": ({"pkg/__init__.py": "", "pkg/agent.so": ELF}, "py3-none-win_amd64", "risky WF208"),
+        "also for Linux": ({**GOOD, "pkg/agent.so": ELF}, "cp311-cp311-win_amd64", "ok"),
+        "for any system": ({"pkg/__init__.py": "", "pkg/agent.so": ELF}, "py3-none-any", "ok"),
+        "guarded by its importer": (
             {
                 "pkg/__init__.py": "",
                 "pkg/input.py": "try:\n    from pkg import tablet\nexcept Exception:\n    pass\n",
@@ -142,37 +121,28 @@ LOADS = "import ctypes\nlib = ctypes.windll.wintab99\n"
             },
             "py3-none-any",
             "risky WF314",
-            id="guarded by its importer",
         ),
-        pytest.param(
-            {"pkg/__init__.py": EXITS, "pkg/x86/v.dll": other()},
-            "py3-none-any",
-            "broken WF204 WF314",
-            id="caught, exits",
-        ),
-        pytest.param(
+        "caught, exits": ({"pkg/__init__.py": EXITS, "pkg/x86/v.dll": other()}, "py3-none-any", "broken WF204 WF314"),
+        "caught, goes on": (
             {"pkg/__init__.py": EXITS.replace("sys.exit('no')", "pass"), "pkg/x86/v.dll": other()},
             "py3-none-any",
             "ok WF204",
-            id="caught, goes on",
         ),
-        pytest.param(
+        "guarded by nothing": (
             {"pkg/__init__.py": "", "pkg/tablet.py": "from pkg.libs import wintab\n", "pkg/libs/wintab.py": LOADS},
             "py3-none-any",
             "broken WF314",
-            id="guarded by nothing",
         ),
-        pytest.param(
+        "indented wrongly": (
             {"pkg/__init__.py": "import os\nif os.path.isdir('libs'):\nos.add_dll_directory('libs')\n"},
             "py3-none-any",
             "broken WF207 WF331",
-            id="indented wrongly",
         ),
-    ],
+    },
 )
 def test_verdict_and_codes(tmp_path, run, files, tag, expected):
     path = build_wheel(tmp_path, "pkg", "1.0", tag, files)
-    (wheel,) = json.loads(run("scan", path, "--no-discover", "--format", "json", code=None).out)["wheels"]
+    (wheel,) = run("scan", path, "--no-discover", "--format", "json", code=None).document["wheels"]
     assert " ".join([wheel["verdict"], *sorted({found["code"] for found in wheel["findings"]})]) == expected
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.environments import install, lay
-from tests.support.wheels import ALONE, build_wheel, extension
+from tests.support.tables import named_cases
+from tests.support.wheels import ALONE, build_wheel, extension, folder_of, library
 from tools.forge import forge_dll
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.cli.main import main
@@ -69,7 +70,7 @@ STABLE = {**FOR_312, "pkg/_x.pyd": pyd("python3.dll")}
 OWN_PYTHON = {
     "pkg/__init__.py": "",
     "pkg/run/tool.exe": forge_dll("tool.exe", imports={"python39.dll": ["Py_Main"]}),
-    "pkg/run/python39.dll": forge_dll("python39.dll", exports=["Py_Main"]),
+    "pkg/run/python39.dll": library("python39.dll:Py_Main"),
 }
 GOES_ON = "try:\n    from .fast import *\nexcept ImportError:\n    pass\n"
 
@@ -80,26 +81,28 @@ class TestPython:
         env = environment(tmp_path, module(tmp_path, "cp310"))
         assert found_in(env) == [("pkg", "WF401", "error")]
         failure = scanned(env)["pkg"].first_failure
-        assert failure is not None
         assert failure.message == "ModuleNotFoundError: No module named 'pkg._x'"
 
-    @pytest.mark.parametrize(
-        ("tag", "files", "expected"),
-        [
-            ("cp311-cp311", {**FOR_312, "pkg/_x.pyd": pyd()}, []),
-            ("cp310-cp310", {**FOR_312, "pkg/__init__.py": GOES_ON, "pkg/fast.py": "from . import _x\n"}, ["warning"]),
-            ("cp312-cp312", FOR_312, ["error"]),
-            ("cp311-cp311", FOR_312, ["error"]),
-            ("py3-none", OWN_PYTHON, []),
-            ("cp39-abi3", STABLE, []),
-            ("cp312-abi3", STABLE, ["warning"]),
-            ("cp312-abi3", {**FOR_312, "pkg/_x.pyd": extension("python3.dll:PyType_GetTypeDataSize")}, ["warning"]),
-        ],
-        ids=[
-            *("the right Python", "yaml goes on without its module", "no tag in the name of the module"),
-            *("the tags are right, and WHEEL cannot know what was copied there", "a program with its own Python"),
-            *("the stable ABI", "a later stable ABI", "a symbol that this Python does not have"),
-        ],
+    @named_cases(
+        "tag, files, expected",
+        {
+            "the right Python": ("cp311-cp311", {**FOR_312, "pkg/_x.pyd": pyd()}, []),
+            "yaml goes on without its module": (
+                "cp310-cp310",
+                {**FOR_312, "pkg/__init__.py": GOES_ON, "pkg/fast.py": "from . import _x\n"},
+                ["warning"],
+            ),
+            "no tag in the name of the module": ("cp312-cp312", FOR_312, ["error"]),
+            "the tags are right, and WHEEL cannot know what was copied there": ("cp311-cp311", FOR_312, ["error"]),
+            "a program with its own Python": ("py3-none", OWN_PYTHON, []),
+            "the stable ABI": ("cp39-abi3", STABLE, []),
+            "a later stable ABI": ("cp312-abi3", STABLE, ["warning"]),
+            "a symbol that this Python does not have": (
+                "cp312-abi3",
+                {**FOR_312, "pkg/_x.pyd": extension("python3.dll:PyType_GetTypeDataSize")},
+                ["warning"],
+            ),
+        },
     )
     def test_whether_the_python_is_the_right_one(self, tmp_path, tag, files, expected):
         found = found_in(environment(tmp_path, build_wheel(tmp_path, "pkg", "1.0", f"{tag}-win_amd64", files)))
@@ -109,24 +112,23 @@ class TestPython:
     def test_most_distributions_say_which_python_it_is(self, tmp_path):
         """A folder of 'pip install --target' does not name its Python."""
         files = {"other/__init__.py": "", "other/_x.cp311-win_amd64.pyd": pyd()}
-        others = [build_wheel(tmp_path, name, "1.0", files=files) for name in ("a", "b")]
+        others = [build_wheel(tmp_path, name, files=files) for name in ("a", "b")]
         env = environment(tmp_path, *others, module(tmp_path, "cp310"), config="")
         assert found_in(env) == [("pkg", "WF401", "error")]
 
 
 class TestNumpy:
-    @pytest.mark.parametrize(
-        ("numpy", "mark", "expected"),
-        [
-            ("2.1.3", b"numpy.core._multiarray_umath", [("torch", "WF410", "warning")]),
-            ("1.26.4", b"numpy.core._multiarray_umath", []),
-            ("2.1.3", b"numpy._core._multiarray_umath", []),
-        ],
-        ids=["torch 2.0.1 with NumPy 2", "with NumPy 1", "torch 2.9"],
+    @named_cases(
+        "numpy, mark, expected",
+        {
+            "torch 2.0.1 with NumPy 2": ("2.1.3", b"numpy.core._multiarray_umath", [("torch", "WF410", "warning")]),
+            "with NumPy 1": ("1.26.4", b"numpy.core._multiarray_umath", []),
+            "torch 2.9": ("2.1.3", b"numpy._core._multiarray_umath", []),
+        },
     )
     def test_the_numpy_of_a_dll(self, tmp_path, numpy, mark, expected):
         """torch requires no NumPy, and what uses it is torch_python.dll: "No fault found" with NumPy 2."""
-        dll = forge_dll("torch_python.dll", imports={"python311.dll": ["PyObject_Call"]}, exports=["f"])
+        dll = library("torch_python.dll", "python311.dll:PyObject_Call")
         files = {
             "torch/__init__.py": "from . import _x\n",
             "torch/_x.cp311-win_amd64.pyd": pyd("python311.dll", "torch_python.dll"),
@@ -169,11 +171,8 @@ class TestRequirements:
             (["flux>=2"], "", "user 1.0 requires flux>=2, which is not installed"),
             (["flux>=2"], "1.0", "user 1.0 requires flux>=2, but flux 1.0 is installed"),
             (["Flux>=2"], "2.1", ""),
-            (["flux>=2"], "3.0rc1", ""),
             (["flux>=2; sys_platform == 'linux'"], "", ""),
-            (["flux>=2; python_version < '3.11'"], "", ""),
             (["flux>=2; extra == 'fast'"], "", ""),
-            (["flux[all]>=2"], "2.0", ""),
             (["flux @ https://example.org/flux.zip"], "1.0", ""),
             (["flux >= two !"], "1.0", ""),
         ],
@@ -191,12 +190,17 @@ class TestRequirements:
         found = [item.message for report in named(env, "user") for item in report.findings]
         assert found == ["user 1.0 requires Python >=3.12, but the environment has Python 3.11"]
 
-    @pytest.mark.parametrize(
-        ("files", "more", "config", "expected"),
-        [
-            ({"user/__init__.py": ""}, {f"{SITE}/flux/__init__.py": ""}, VENV, []),
-            ({"user/__init__.py": "import flux\n"}, {}, VENV + "include-system-site-packages = true\n", []),
-            (
+    @named_cases(
+        "files, more, config, expected",
+        {
+            "put there without metadata": ({"user/__init__.py": ""}, {f"{SITE}/flux/__init__.py": ""}, VENV, []),
+            "perhaps in the Python that the venv was made from": (
+                {"user/__init__.py": "import flux\n"},
+                {},
+                VENV + "include-system-site-packages = true\n",
+                [],
+            ),
+            "imported in a file whose import is caught": (
                 {
                     "user/__init__.py": "try:\n    from . import fast\nexcept ImportError:\n    pass\n",
                     "user/fast.py": "import flux\n",
@@ -205,12 +209,7 @@ class TestRequirements:
                 VENV,
                 [("user", "WF330", "warning")],
             ),
-        ],
-        ids=[
-            "put there without metadata",
-            "perhaps in the Python that the venv was made from",
-            "imported in a file whose import is caught",
-        ],
+        },
     )
     def test_what_is_no_error(self, tmp_path, files, more, config, expected):
         wheel = build_wheel(tmp_path, "user", "1.0", ANY, files, requires=["flux"])
@@ -229,7 +228,7 @@ class TestRecord:
         files = {
             "pkg/__init__.py": "",
             "pkg/_x.cp311-win_amd64.pyd": pyd("python311.dll", "flux.dll"),
-            "pkg/flux.dll": forge_dll("flux.dll", exports=["f"]),
+            "pkg/flux.dll": library("flux.dll"),
         }
         env = environment(tmp_path, build_wheel(tmp_path, files=files))
         assert found_in(env) == []
@@ -252,7 +251,7 @@ class TestRecord:
         assert found_in(env) == [("pkg", "WF102", "error"), ("pkg", "WF332", "error")]
 
     def test_other_spelling_of_the_same_file(self, tmp_path):
-        files = {"pkg/__init__.py": "", "pkg/flux.dll": forge_dll("flux.dll", exports=["f"])}
+        files = {"pkg/__init__.py": "", "pkg/flux.dll": library("flux.dll")}
         env = environment(tmp_path, build_wheel(tmp_path, files=files))
         path = env / SITE / "pkg/flux.dll"
         path.rename(path.with_name("FLUX.DLL"))
@@ -260,21 +259,23 @@ class TestRecord:
 
 
 class TestOpenmp:
-    @pytest.mark.parametrize(
-        ("code", "expected"),
-        [("try:\n    import torque\nexcept ImportError:\n    pass\n", ["warning"]), ("", ["info"])],
-        ids=["imports the other", "by itself"],
+    @named_cases(
+        "code, expected",
+        {
+            "imports the other": ("try:\n    import torque\nexcept ImportError:\n    pass\n", ["warning"]),
+            "by itself": ("", ["info"]),
+        },
     )
     def test_two_runtimes_in_one_process(self, tmp_path, code, expected):
         """ctranslate2 imports torch if it is there, and each loads a libiomp5md.dll of its own."""
-        runtime = forge_dll("libiomp5md.dll", exports=["f"])
+        runtime = library("libiomp5md.dll")
         load = "import ctypes, os\nctypes.CDLL(os.path.join(os.path.dirname(__file__), 'libiomp5md.dll'))\n"
         wheels = []
         for name, more in (("torque", ""), ("pkg", code)):
             module = f"{name}/_x.cp311-win_amd64.pyd"
             image = pyd("python311.dll", "libiomp5md.dll")
             files = {f"{name}/__init__.py": load + more, module: image, f"{name}/libiomp5md.dll": runtime}
-            wheels.append(build_wheel(tmp_path, name, "1.0", files=files))
+            wheels.append(build_wheel(tmp_path, name, files=files))
         report = scanned(environment(tmp_path, *wheels))["pkg"]
         assert [str(item.severity) for item in report.findings if item.code == "WF405"] == expected
 
@@ -350,8 +351,8 @@ from . import _x
 def test_code_that_adds_the_folder_of_a_venv(tmp_path):
     """dpctl was called broken in every venv that has it, and with ``--deps``; it does without in a Python itself."""
     files = {"pkg/__init__.py": IN_A_VENV, "pkg/_x.pyd": pyd("python311.dll", "runtime.dll")}
-    wheel = build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files, requires=["rt"])
-    runtime = {"rt-1.0.data/data/Library/bin/runtime.dll": forge_dll("runtime.dll", exports=["f"])}
+    wheel = build_wheel(tmp_path, files=files, requires=["rt"])
+    runtime = {"rt-1.0.data/data/Library/bin/runtime.dll": library("runtime.dll")}
     other = build_wheel(tmp_path, "rt", "1.0", "py3-none-win_amd64", runtime)
     assert scanned(environment(tmp_path / "venv", wheel, other))["pkg"].verdict is Verdict.OK
     plain = lay(environment(tmp_path / "plain", wheel, other, config=""), {"python.exe": b"MZ"})
@@ -369,9 +370,9 @@ def test_a_file_that_was_deleted_or_damaged_comes_back_with_its_distribution(tmp
     files = {
         "pkg/__init__.py": "from . import _x\n",
         "pkg/_x.pyd": pyd("python311.dll", "own.dll"),
-        "pkg/own.dll": forge_dll("own.dll", exports=["f"]),
+        "pkg/own.dll": library("own.dll"),
     }
-    env = environment(tmp_path, build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files))
+    env = environment(tmp_path, build_wheel(tmp_path, files=files))
     own = env / SITE / "pkg/own.dll"
     own.unlink() if damage is None else own.write_bytes(damage)
     (found,) = (item for item in scanned(env)["pkg"].findings if item.code == code)
@@ -383,12 +384,10 @@ def test_a_file_that_was_deleted_or_damaged_comes_back_with_its_distribution(tmp
 
 def test_the_command_of_a_repair_names_the_distribution(tmp_path):
     files = {"pkg/__init__.py": "from . import _x\n", "pkg/_x.pyd": pyd("python311.dll", "flux.dll")}
-    env = environment(tmp_path, build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files))
+    env = environment(tmp_path, build_wheel(tmp_path, files=files))
     (found,) = (item for item in scanned(env)["pkg"].findings if item.code == "WF301")
     assert "'wheelfix repair --root FOLDER --env PREFIX --package pkg'" in found.hint
-    root = tmp_path / "root"
-    root.mkdir()
-    (root / "flux.dll").write_bytes(forge_dll("flux.dll", exports=["f"]))
+    root = folder_of(tmp_path / "root", "flux.dll")
     given = {"FOLDER": str(root), "PREFIX": str(env)}
     words = [given.get(word, word) for word in found.hint.split("'")[1].split()[1:]]
     assert main([*words, "--no-discover"]) == 0

@@ -266,7 +266,6 @@ class TestRefused:
             ("other.lock", '[[package]]\nname = "a"\n[metadata]\nlock-version = "2.1"\n', "uv did not write it"),
             ("uv.lock", 'version = 1\n[[package]]\nname = "a"\n[[package]]\nversion = "1"\n', "entry 2 .* has no name"),
             ("poetry.lock", "", "not a lock file that wheelfix reads"),
-            ("Pipfile.lock", "{}", "not a lock file that wheelfix reads"),
             ("pyproject.toml", "", "not a lock file that wheelfix reads"),
         ],
     )
@@ -279,7 +278,6 @@ class TestRefused:
         [
             ("uv.lock", UV_LOCK, LockParts(("tui",)), "--extra tui"),
             ("uv.lock", UV_LOCK, LockParts((), ("docs",)), "--group docs"),
-            ("pylock.toml", PYLOCK, LockParts(("tui",)), "--extra tui"),
             ("requirements.txt", "flux\n", LockParts(("tui",)), "--extra tui"),
         ],
     )

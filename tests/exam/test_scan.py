@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import zipfile
 from dataclasses import replace
 
@@ -10,7 +9,7 @@ import pytest
 
 import wheelfix
 from tests.archive.byhand import Entry, build_zip
-from tests.support.wheels import build_wheel, extension
+from tests.support.wheels import build_wheel, extension, library
 from tools.example import kepler_cu117, write_roots, write_wheel
 from tools.forge import forge_dll
 from wheelfix.archive.reader import Archive
@@ -31,9 +30,7 @@ QUIET = ScanOptions(roots=RootOptions(discover=False), jobs=3)
 
 def small_wheel(folder, name, imports=None):
     extension = forge_dll("_x.pyd", imports=imports or {"python311.dll": ["Py_IncRef"]}, exports=["PyInit__x"])
-    return build_wheel(
-        folder, name, "1.0", files={f"{name}/__init__.py": b"", f"{name}/_x.cp311-win_amd64.pyd": extension}
-    )
+    return build_wheel(folder, name, files={f"{name}/__init__.py": b"", f"{name}/_x.cp311-win_amd64.pyd": extension})
 
 
 def test_the_python_api_scans_one_thing(tmp_path):
@@ -61,7 +58,7 @@ def test_candidates_are_listed_from_the_roots(tmp_path):
 def test_a_wheel_is_resolved_against_a_real_environment(tmp_path):
     site = tmp_path / "env" / "Lib" / "site-packages" / "torch" / "lib"
     site.mkdir(parents=True)
-    (tmp_path / "env/helper.dll").write_bytes(forge_dll("helper.dll", exports=["f"]))
+    (tmp_path / "env/helper.dll").write_bytes(library("helper.dll"))
     wheel = small_wheel(tmp_path, "pkg", {"helper.dll": ["f"]})
     assert scan(wheel, QUIET).verdict is Verdict.BROKEN
     assert scan(wheel, replace(QUIET, python=tmp_path / "env")).verdict is Verdict.OK
@@ -74,7 +71,6 @@ def test_an_unpacked_wheel_and_a_package_folder_are_scanned_as_installed(tmp_pat
         archive.extractall(folder)
     for path in (folder, folder / "torch"):
         report = scan(path, QUIET)
-        assert report.first_failure is not None
         assert "aoti_custom_ops.dll" in report.first_failure.message
 
 
@@ -113,9 +109,7 @@ def test_every_distribution_with_dlls_of_an_environment_is_scanned(tmp_path):
     ("tags", "python"),
     [
         (("cp311-cp311-win_amd64",), (3, 11)),
-        (("cp313-cp313t-win_amd64",), (3, 13)),
         (("cp37-abi3-win_amd64",), None),
-        (("cp34-none-win_amd64",), (3, 4)),
         (("py3-none-win_amd64",), None),
         (("cp310-cp310-win_amd64", "cp311-cp311-win_amd64"), None),
         ((), None),
@@ -148,8 +142,6 @@ ctypes.CDLL(os.path.join(os.path.dirname(__file__), f"api_{bits}.dll"))
         ("32 64", "win_amd64", "ok"),
         ("32 64", "win32", "ok"),
         ("32", "win_amd64", "broken"),
-        ("32", "win32", "ok"),
-        ("64", "win_amd64", "ok"),
         ("64", "win32", "broken"),
     ],
 )
@@ -159,9 +151,9 @@ def test_a_wheel_for_any_platform_is_examined_for_the_platform_asked_for(tmp_pat
     dlls = {f"vr/api_{one}.dll": forge_dll(f"api_{one}.dll", machine=bits[one]) for one in have.split()}
     path = build_wheel(tmp_path, "vr", "1.0", "py3-none-any", files={"vr/__init__.py": CHOICE, **dlls})
     assert (
-        json.loads(run("scan", path, "--no-discover", "--format", "json", "--platform", platform, code=None).out)[
-            "wheels"
-        ][0]["verdict"]
+        run("scan", path, "--no-discover", "--format", "json", "--platform", platform, code=None).document["wheels"][0][
+            "verdict"
+        ]
         == verdict
     )
 

@@ -7,7 +7,8 @@ import zipfile
 import pytest
 
 from tests.support.environments import install, lay
-from tests.support.wheels import build_wheel, extension
+from tests.support.tables import named_cases
+from tests.support.wheels import build_wheel, extension, library
 from tools.forge import forge_dll
 from wheelfix.base.options import ScanOptions
 from wheelfix.base.values import replace
@@ -30,14 +31,10 @@ UNCLEAR = "import ctypes\nfrom ._ext import a\nif a():\n    ctypes.CDLL('vcrunti
 GUARDED = "try:\n    import {}\nexcept ImportError:\n    pass\n"
 
 
-def needs(name: str, *symbols: str) -> bytes:
-    return forge_dll("_ext.pyd", imports={name: symbols or ("f",)}, exports=["PyInit__ext"])
-
-
 def user(folder, code="import flux\n", *, needed="flux.dll", requires=("flux>=2",), symbols=("f",)):
     """A package whose extension module needs a DLL of another distribution."""
-    files = {"user/__init__.py": code, "user/_ext.pyd": needs(needed, *symbols)}
-    return build_wheel(folder, "user", "1.0", files=files, requires=requires)
+    files = {"user/__init__.py": code, "user/_ext.pyd": extension(f"{needed}:{','.join(symbols)}", name="_ext")}
+    return build_wheel(folder, "user", files=files, requires=requires)
 
 
 def flux(folder, code=ADDS_ITS_BIN, *, version="2.1", exports=("f",), machine=Machine.AMD64):
@@ -65,46 +62,39 @@ def prepare():
 """
 
 
-@pytest.mark.parametrize(
-    ("own", "others", "verdict"),
-    [
-        pytest.param(
-            {"user/__init__.py": "import flux\n"}, {"flux/__init__.py": LOADS}, Verdict.OK, id="code loads it"
-        ),
-        pytest.param(
+@named_cases(
+    "own, others, verdict",
+    {
+        "code loads it": ({"user/__init__.py": "import flux\n"}, {"flux/__init__.py": LOADS}, Verdict.OK),
+        "a module loads it": (
             {"user/__init__.py": "import flux\n"},
             {"flux/__init__.py": "from . import core\n", "flux/core.pyd": CORE},
             Verdict.OK,
-            id="a module loads it",
         ),
-        pytest.param(
+        "a module of a module": (
             {"user/__init__.py": "from flux.sub import x\n"},
             {"flux/__init__.py": "", "flux/sub.py": "from . import core\nx = 1\n", "flux/core.pyd": CORE},
             Verdict.OK,
-            id="a module of a module",
         ),
-        pytest.param(
+        "through a third": (
             {"user/__init__.py": "import mid\n"},
             {"mid/__init__.py": "from .a import x\n", "mid/a.py": "import flux\nx = 1\n", "flux/__init__.py": ADDS},
             Verdict.OK,
-            id="through a third",
         ),
-        pytest.param(
+        "its importer imports that first": (
             {"user/__init__.py": "", "user/api.py": "from flux import core\nfrom user import _ext\n"},
             {"flux/__init__.py": "", "flux/core.pyd": CORE},
             Verdict.OK,
-            id="its importer imports that first",
         ),
-        pytest.param(
+        "a computed import": (
             {"user/__init__.py": "import mid\n"},
             {
                 "mid/__init__.py": "import importlib\nfor name in ['fl' + 'ux']:\n    importlib.import_module(name)\n",
                 "flux/__init__.py": ADDS,
             },
             Verdict.OK,
-            id="a computed import",
         ),
-        pytest.param(
+        "not followed: a helper, as for p4p": (
             {"user/__init__.py": "import flux.path\n"},
             {
                 "flux/__init__.py": "",
@@ -113,36 +103,35 @@ def prepare():
                 "dso/runtime.py": HELPER,
             },
             Verdict.UNSURE,
-            id="not followed: a helper, as for p4p",
         ),
-        pytest.param(
+        "not followed: code that has the folder's name in it": (
             {"user/__init__.py": "import mid\n"},
             {"mid/__init__.py": "import importlib\nimportlib.import_module(name)\nPLACES = 'flux', 'lib'\n"},
             Verdict.UNSURE,
-            id="not followed: code that has the folder's name in it",
         ),
-        pytest.param(
+        "nothing imports it": (
             {"user/__init__.py": "import mid\n"},
             {"mid/__init__.py": "", "flux/__init__.py": ADDS},
             Verdict.BROKEN,
-            id="nothing imports it",
         ),
-    ],
+    },
 )
 def test_what_others_have_loaded_or_added(tmp_path, own, others, verdict):
     """A good set was broken, because extension modules of others, and what they import in turn, were not followed."""
-    user = build_wheel(tmp_path, "user", "1.0", files={**own, "user/_ext.pyd": needs("flux.dll")}, requires=["flux"])
-    dlls = {"flux/flux.dll": forge_dll("flux.dll", exports=["f"])}
+    user = build_wheel(
+        tmp_path, "user", files={**own, "user/_ext.pyd": extension("flux.dll", name="_ext")}, requires=["flux"]
+    )
+    dlls = {"flux/flux.dll": library("flux.dll")}
     flux = build_wheel(tmp_path, "flux", "2.1", files={**others, **dlls})
     assert scanned([user, flux], together=True)["user"].verdict is verdict
 
 
 def test_code_that_knows_nothing_of_a_distribution_does_not_add_its_folder(tmp_path):
     """numpy computes names of modules, too: no reason to doubt that another distribution's folder is missing."""
-    files = {"user/__init__.py": "import mid\n", "user/_ext.pyd": needs("flux.dll")}
-    user = build_wheel(tmp_path, "user", "1.0", files=files, requires=["flux", "mid"])
+    files = {"user/__init__.py": "import mid\n", "user/_ext.pyd": extension("flux.dll", name="_ext")}
+    user = build_wheel(tmp_path, "user", files=files, requires=["flux", "mid"])
     code = "import importlib\nfor name in ['js' + 'on']:\n    importlib.import_module(name)\n"
-    mid = build_wheel(tmp_path, "mid", "1.0", files={"mid/__init__.py": code})
+    mid = build_wheel(tmp_path, "mid", files={"mid/__init__.py": code})
     assert scanned([user, mid, flux(tmp_path, "")], together=True)["user"].verdict is Verdict.BROKEN
 
 
@@ -181,7 +170,7 @@ TOGETHER = {
 
 
 class TestTogether:
-    @pytest.mark.parametrize(("own", "other", "expected", "number"), TOGETHER.values(), ids=TOGETHER)
+    @named_cases("own, other, expected, number", TOGETHER)
     def test_two_wheels(self, tmp_path, own, other, expected, number):
         report = scanned([user(tmp_path, **own), flux(tmp_path, **other)], together=True)["user"]
         answer, _, said = expected.partition(": ")
@@ -211,8 +200,8 @@ class TestTogether:
     def test_the_code_of_others_runs_after_what_it_imports(self, tmp_path):
         """robotpy's parts: the DLL that user needs is loaded by flux, after the DLL that this one needs by base."""
         loads = "import os, ctypes\nctypes.CDLL(os.path.join(os.path.dirname(__file__), '{}.dll'))\n"
-        base = {"base/__init__.py": loads.format("base"), "base/base.dll": forge_dll("base.dll", exports=["g"])}
-        dll = forge_dll("flux.dll", imports={"base.dll": ["g"]}, exports=["f"])
+        base = {"base/__init__.py": loads.format("base"), "base/base.dll": library("base.dll:g")}
+        dll = library("flux.dll", "base.dll:g")
         files = {"flux/__init__.py": "import base\n" + loads.format("flux"), "flux/flux.dll": dll}
         wheels = [
             user(tmp_path, "from . import first\nfrom . import _ext\n"),
@@ -227,7 +216,7 @@ class TestTogether:
         """cffi's own code was followed where it was in the set, and ended at a call of its compiled part."""
         code = "import os\nfrom cffi import FFI\nffi = FFI()\n"
         code += "ffi.dlopen(os.path.join(os.path.dirname(__file__), 'gone.dll'))\n"
-        one = build_wheel(tmp_path, "user", "1.0", files={"user/__init__.py": code}, requires=["cffi"])
+        one = build_wheel(tmp_path, "user", files={"user/__init__.py": code}, requires=["cffi"])
         api = "import _cffi_backend\nclass FFI:\n    def dlopen(self, name):\n"
         api += "        return _cffi_backend.load_library(name, 0)\n"
         files = {"cffi/__init__.py": "from .api import FFI\n", "cffi/api.py": api, "_cffi_backend.pyd": MODULE}
@@ -240,7 +229,7 @@ class TestTogether:
         files = {
             "torch/__init__.py": "",
             "torch/version.py": "__version__ = '2.9.1+cpu'\ncuda = None\n",
-            "torch/lib/c10.dll": forge_dll("c10.dll", exports=["f"]),
+            "torch/lib/c10.dll": library("c10.dll"),
         }
         torch = build_wheel(tmp_path, "torch", "2.9.1", files=files)
         one = user(tmp_path, "import torch\n", needed="c10.dll", requires=("torch",))
@@ -274,62 +263,72 @@ class TestWith:
         one = user(tmp_path, requires=("flux<2",))
         assert scanned([one], beside=(tmp_path / "house",))["user"].verdict is Verdict.OK
 
-    @pytest.mark.parametrize(
-        ("code", "verdict"),
-        [
-            ("import flux\n", Verdict.BROKEN),
-            ("try:\n    import flux\nexcept ImportError:\n    pass\n", Verdict.RISKY),
-            ("try:\n    import scipy\nexcept ImportError:\n    pass\nelse:\n    import flux\n", Verdict.RISKY),
-            ("try:\n    import user\nfinally:\n    import flux\n", Verdict.BROKEN),
-        ],
-        ids=["certain", "caught", "only if another is there", "in any case"],
+    @named_cases(
+        "code, verdict",
+        {
+            "certain": ("import flux\n", Verdict.BROKEN),
+            "caught": ("try:\n    import flux\nexcept ImportError:\n    pass\n", Verdict.RISKY),
+            "only if another is there": (
+                "try:\n    import scipy\nexcept ImportError:\n    pass\nelse:\n    import flux\n",
+                Verdict.RISKY,
+            ),
+            "in any case": ("try:\n    import user\nfinally:\n    import flux\n", Verdict.BROKEN),
+        },
     )
     def test_a_module_that_is_not_installed(self, tmp_path, code, verdict):
         """mkl_fft imports mkl only where scipy is installed."""
         files = {"user/__init__.py": code, "user/_ext.pyd": extension(name="_ext")}
-        env = install(build_wheel(tmp_path, "user", "1.0", files=files, requires=["flux"]), tmp_path / "env")
+        env = install(build_wheel(tmp_path, "user", files=files, requires=["flux"]), tmp_path / "env")
         assert scanned([env])["user"].verdict is verdict
 
-    @pytest.mark.parametrize(
-        ("code", "message"),
-        [
-            ("import flux\n", "ModuleNotFoundError: No module named 'flux'"),
-            (
+    @named_cases(
+        "code, message",
+        {
+            "Python": ("import flux\n", "ModuleNotFoundError: No module named 'flux'"),
+            "the package, as pandas does": (
                 "try:\n    __import__('flux')\nexcept ImportError as e:\n"
                 "    raise ImportError('Unable to import flux') from e\n",
                 "ImportError: Unable to import flux",
             ),
-        ],
-        ids=["Python", "the package, as pandas does"],
+        },
     )
     def test_the_line_that_is_raised_for_a_module_that_is_not_installed(self, tmp_path, code, message):
         files = {"user/__init__.py": code, "user/_ext.pyd": extension(name="_ext")}
-        env = install(build_wheel(tmp_path, "user", "1.0", files=files, requires=["flux"]), tmp_path / "env")
+        env = install(build_wheel(tmp_path, "user", files=files, requires=["flux"]), tmp_path / "env")
         report = scanned([env])["user"]
         assert report.first_failure.message == message
         (found,) = [item for item in report.findings if item.code == "WF320"]
         assert f"the import raises {message.partition(':')[0]};" in found.message
 
-    @pytest.mark.parametrize(
-        ("files", "there", "verdict", "said"),
-        [
-            ({"user/__init__.py": "import setuptools\n"}, {}, Verdict.BROKEN, "raises ModuleNotFoundError; nothing"),
-            ({"user/__init__.py": UNCLEAR + "import setuptools\n"}, {}, Verdict.UNSURE, "may not be run; nothing"),
-            ({"user/__init__.py": "import setuptools\n"}, {"setuptools/__init__.py": ""}, Verdict.OK, ""),
-            (
+    @named_cases(
+        "files, there, verdict, said",
+        {
+            "certain": (
+                {"user/__init__.py": "import setuptools\n"},
+                {},
+                Verdict.BROKEN,
+                "raises ModuleNotFoundError; nothing",
+            ),
+            "after a condition": (
+                {"user/__init__.py": UNCLEAR + "import setuptools\n"},
+                {},
+                Verdict.UNSURE,
+                "may not be run; nothing",
+            ),
+            "there": ({"user/__init__.py": "import setuptools\n"}, {"setuptools/__init__.py": ""}, Verdict.OK, ""),
+            "in a folder of a .pth file": (
                 {"user/__init__.py": "import setuptools\n"},
                 {"a.pth": "more\n", "more/setuptools.py": ""},
                 Verdict.OK,
                 "",
             ),
-            ({"user/__init__.py": GUARDED.format("setuptools")}, {}, Verdict.OK, ""),
-            ({"user/__init__.py": "", "_user_pytest.py": "import pytest\n"}, {}, Verdict.OK, ""),
-        ],
-        ids=["certain", "after a condition", "there", "in a folder of a .pth file", "caught", "hypothesis: private"],
+            "caught": ({"user/__init__.py": GUARDED.format("setuptools")}, {}, Verdict.OK, ""),
+            "hypothesis: private": ({"user/__init__.py": "", "_user_pytest.py": "import pytest\n"}, {}, Verdict.OK, ""),
+        },
     )
     def test_a_module_that_is_neither_installed_nor_required(self, tmp_path, files, there, verdict, said):
         """intel-extension-for-pytorch imports setuptools, and was "ok" where try saw it fail."""
-        env = install(build_wheel(tmp_path, "user", "1.0", files={"user/_ext.pyd": MODULE, **files}), tmp_path / "env")
+        env = install(build_wheel(tmp_path, "user", files={"user/_ext.pyd": MODULE, **files}), tmp_path / "env")
         lay(env / "Lib/site-packages", there)
         report = scanned([env])["user"]
         assert report.verdict is verdict
@@ -338,7 +337,7 @@ class TestWith:
     def test_what_a_lock_file_does_not_have_may_be_there_without_being_required(self, tmp_path):
         """A virtual environment of Python 3.11 has setuptools."""
         files = {"user/__init__.py": "import setuptools\n", "user/_ext.pyd": MODULE}
-        wheel = build_wheel(tmp_path, "user", "1.0", files=files)
+        wheel = build_wheel(tmp_path, "user", files=files)
         lock = lay(tmp_path, {"requirements.txt": "user==1.0\n"}) / "requirements.txt"
         assert scanned([wheel], lockfile=lock)["user"].verdict is Verdict.OK
 
@@ -346,7 +345,7 @@ class TestWith:
         """netCDF4 imports cftime in Cython code, which no Python file shows."""
         pyd = extension(name="_ext") + b"\0cftime\0"
         files = {"user/__init__.py": "from . import _ext\n", "user/_ext.pyd": pyd}
-        wheel = build_wheel(tmp_path, "user", "1.0", files=files, requires=["cftime", "certifi"])
+        wheel = build_wheel(tmp_path, "user", files=files, requires=["cftime", "certifi"])
         report = scanned([install(wheel, tmp_path / "env")])["user"]
         assert (report.verdict, report.first_failure) == (Verdict.UNSURE, None)
         assert [item.subject for item in report.findings if item.code == "WF320"] == ["cftime"]
@@ -425,7 +424,7 @@ class TestLockfile:
 
     def test_pip_adds_what_extras_require(self, tmp_path):
         """horn[cuda] requires flux; a lock file with hashes names everything, so there flux would be absent."""
-        build_wheel(tmp_path / "house", "horn", "1.0", files={"horn.py": ""}, requires=('flux; extra == "cuda"',))
+        build_wheel(tmp_path / "house", "horn", files={"horn.py": ""}, requires=('flux; extra == "cuda"',))
         flux(tmp_path / "house")
         subject = user(tmp_path, requires=("horn[cuda]",))
         for text, verdict in (
@@ -452,22 +451,21 @@ class TestLockfile:
         assert scanned([user(tmp_path)], lockfile=lock)["user"].verdict is not Verdict.BROKEN
 
 
-@pytest.mark.parametrize(
-    ("requires", "cups", "verdict", "said"),
-    [
-        ("cups[gpu]", True, Verdict.OK, "nvidia-cublas-cu12"),
-        ("cups", True, Verdict.BROKEN, ""),
-        ("cups[gpu]", False, Verdict.UNSURE, "cups"),
-    ],
-    ids=["followed", "without the extra", "without the metadata"],
+@named_cases(
+    "requires, cups, verdict, said",
+    {
+        "followed": ("cups[gpu]", True, Verdict.OK, "nvidia-cublas-cu12"),
+        "without the extra": ("cups", True, Verdict.BROKEN, ""),
+        "without the metadata": ("cups[gpu]", False, Verdict.UNSURE, "cups"),
+    },
 )
 def test_extras_of_requirements(tmp_path, requires, cups, verdict, said):
     """horn requires cups[gpu], whose METADATA says that cublas of NVIDIA comes with it."""
     subject = user(tmp_path, "import horn\nfrom . import _ext\n", needed="cublas64_12.dll", requires=("horn",))
     house = tmp_path / "house"
-    build_wheel(house, "horn", "1.0", files={"horn.py": "import cups\n"}, requires=(requires,))
+    build_wheel(house, "horn", files={"horn.py": "import cups\n"}, requires=(requires,))
     if cups:
-        build_wheel(house, "cups", "1.0", files={"cups.py": ""}, requires=('nvidia-cublas-cu12; extra == "gpu"',))
+        build_wheel(house, "cups", files={"cups.py": ""}, requires=('nvidia-cublas-cu12; extra == "gpu"',))
     found = scanned([subject], beside=(house,))["user"]
     assert found.verdict is verdict
     assert said in str([item.message for item in found.findings])
@@ -494,7 +492,7 @@ class TestEnvironment:
     def test_a_dll_that_code_loads_by_name_and_nothing_has(self, tmp_path, name):
         """nvidia-cudnn-frontend in a set without cuDNN, which pip does not install with it."""
         files = {"user/__init__.py": f"import ctypes\nctypes.windll.LoadLibrary('{name}')\n", "user/_ext.pyd": MODULE}
-        one = build_wheel(tmp_path, "user", "1.0", files=files)
+        one = build_wheel(tmp_path, "user", files=files)
         assert scanned([install(one, tmp_path / "env")])["user"].verdict is Verdict.BROKEN
 
     def test_a_library_without_the_distribution_that_it_requires_is_risky(self, tmp_path):
@@ -529,7 +527,7 @@ class TestEnvironment:
             ("this version", "; extra == 'full'", ["kivy-deps-sdl2==0.4.1"], Verdict.BROKEN),
         ):
             wanted = [f"kivy-deps-gstreamer{extra}", *others]
-            one = build_wheel(tmp_path / folder, "user", "1.0", files=files, requires=wanted)
+            one = build_wheel(tmp_path / folder, "user", files=files, requires=wanted)
             found = scanned([install(one, tmp_path / folder / "env")])["user"]
             assert found.verdict is verdict
             assert "should have it and is not installed" in str(found.findings)
@@ -537,7 +535,7 @@ class TestEnvironment:
     def test_a_caught_import_does_not_fail(self, tmp_path):
         code = "try:\n    import torch\nexcept ImportError:\n    torch = None\n"
         files = {"user/__init__.py": code, "user/_ext.pyd": forge_dll("_ext.pyd")}
-        one = build_wheel(tmp_path, "user", "1.0", files=files, requires=["torch"])
+        one = build_wheel(tmp_path, "user", files=files, requires=["torch"])
         assert [item.code for item in scanned([install(one, tmp_path / "env")])["user"].findings] == ["WF330"]
 
     def test_files_outside_of_site_packages(self, tmp_path):
@@ -545,7 +543,7 @@ class TestEnvironment:
         code = "import os, sys\nos.add_dll_directory(os.path.join(sys.prefix, 'share', 'flux', 'bin'))\n"
         files = {
             "flux/__init__.py": code,
-            "flux-2.1.data/data/share/flux/bin/flux.dll": forge_dll("flux.dll", exports=["f"]),
+            "flux-2.1.data/data/share/flux/bin/flux.dll": library("flux.dll"),
         }
         wheel = build_wheel(tmp_path, "flux", "2.1", files=files)
         env = install(wheel, install(user(tmp_path), tmp_path / "env"))
@@ -564,7 +562,9 @@ def test_code_of_a_distribution_that_is_reported_too_is_followed_once(tmp_path, 
     )
     others = [
         build_wheel(
-            tmp_path, name, "1.0", files={f"{name}/__init__.py": "import flux\n", f"{name}/_ext.pyd": needs("flux.dll")}
+            tmp_path,
+            name,
+            files={f"{name}/__init__.py": "import flux\n", f"{name}/_ext.pyd": extension("flux.dll", name="_ext")},
         )
         for name in ("first", "second")
     ]
@@ -577,9 +577,9 @@ def test_a_modelled_package_of_others_is_not_followed(tmp_path, monkeypatch):
     """What importing torch loads is known: its code was followed for the sake of ``torch.ops``."""
     code = "import os, torch\ntorch.ops.load_library(os.path.join(os.path.dirname(__file__), 'own.dll'))\n"
     own = forge_dll("own.dll", imports={"c10.dll": ("f",)})
-    files = {"torch/__init__.py": "from ops import ops\n", "torch/lib/c10.dll": forge_dll("c10.dll", exports=["f"])}
+    files = {"torch/__init__.py": "from ops import ops\n", "torch/lib/c10.dll": library("c10.dll")}
     torch = build_wheel(tmp_path, "torch", "2.9", files=files)
-    wheel = build_wheel(tmp_path, "user", "1.0", files={"user/__init__.py": code, "user/own.dll": own})
+    wheel = build_wheel(tmp_path, "user", files={"user/__init__.py": code, "user/own.dll": own})
     followed = []
     source = ViewFiles.source
 
@@ -609,8 +609,8 @@ def test_others_load_what_the_code_needs_also_where_its_import_is_not_decided(tm
         "ctypes.CDLL(os.path.join(os.path.dirname(__file__), 'own.dll'))\n"
     )
     own = forge_dll("own.dll", imports={"flux.dll": ("f",)})
-    wheel = build_wheel(tmp_path, "user", "1.0", files={"user/__init__.py": code, "user/own.dll": own})
-    files = {"torch/__init__.py": "", "torch/lib/flux.dll": forge_dll("flux.dll", exports=["f"])}
+    wheel = build_wheel(tmp_path, "user", files={"user/__init__.py": code, "user/own.dll": own})
+    files = {"torch/__init__.py": "", "torch/lib/flux.dll": library("flux.dll")}
     beside = flux(tmp_path) if other == "flux" else build_wheel(tmp_path, "torch", "2.9", files=files)
     assert scanned([wheel, beside], together=True)["user"].verdict is Verdict.OK
 
@@ -618,7 +618,7 @@ def test_others_load_what_the_code_needs_also_where_its_import_is_not_decided(tm
 def test_a_module_of_another_distribution_that_its_code_imports_in_a_handler(tmp_path):
     """clingo imports ``_clingo``, and ``clingo._clingo`` if there is none; clingo-lpx with --deps was called broken."""
     code = "try:\n    from _flux import f\nexcept ImportError:\n    from ._flux import f\n"
-    files = {"flux/__init__.py": code, "flux/_flux.pyd": forge_dll("_flux.pyd", exports=["f", "PyInit__flux"])}
+    files = {"flux/__init__.py": code, "flux/_flux.pyd": library("_flux.pyd:f,PyInit__flux")}
     other = build_wheel(tmp_path, "flux", "2.1", files=files)
     own = user(tmp_path, "import flux\nfrom . import _ext\n", needed="_flux.pyd")
     assert scanned([own, other], together=True)["user"].verdict in (Verdict.OK, Verdict.UNSURE)

@@ -51,14 +51,11 @@ class Helper:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
-        assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait(timeout=SECONDS)
 
     def run(self, *arguments: str, cwd: Path) -> Watched:
         """Run a command line in a folder; no traceback may come out of it."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
         self._process.stdin.write(json.dumps([str(cwd), *arguments]) + "\n")
         self._process.stdin.flush()
         watched = Watched(**json.loads(self._process.stdout.readline()))

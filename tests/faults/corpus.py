@@ -14,13 +14,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tests.support.hostilecode import ATTACKS
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, library
 from tools.forge import forge_dll
 
 LONG = "9" * 5000
 NUMBERS = {"digits": LONG, "square": "²", "arabic": "٣٤", "dotted": "1." * 20_000, "float": "1e999", "minus": "-1"}
 NAME = "pkg-1.0-cp311-cp311-win_amd64.whl"
 PYD = "pkg/_x.cp311-win_amd64.pyd"
+Maker = Callable[[Path], tuple[str, ...]]
+"""Writes an input into a folder, and gives the command line that reads it."""
+Makers = Iterator[tuple[str, Maker]]
 SCAN = ("scan", "dist", "--no-discover", "--no-config")
 VERIFY = ("verify", "dist", "--no-config")
 
@@ -42,7 +45,7 @@ def _write(folder: Path, name: str, data: str | bytes) -> None:
 # ------------------------------------------------------------------------------------------------------------ wheels
 
 
-def _metadata() -> Iterator[tuple[str, Callable[[Path], tuple[str, ...]]]]:
+def _metadata() -> Makers:
     fields = ("Metadata-Version", "Version", "Requires-Python: >=", "Requires-Dist: torch==", "License-File")
     for field in fields:
         for kind, value in NUMBERS.items():
@@ -64,7 +67,7 @@ def _metadata() -> Iterator[tuple[str, Callable[[Path], tuple[str, ...]]]]:
     yield "METADATA folded", _with_metadata("Description: a\n" + " b\n" * 300_000)
 
 
-def _with_metadata(line: str) -> Callable[[Path], tuple[str, ...]]:
+def _with_metadata(line: str) -> Maker:
     def make(folder: Path) -> tuple[str, ...]:
         head = "" if line.startswith(("Metadata-Version", "Version")) else "Metadata-Version: 2.4\nVersion: 1.0\n"
         text = f"{head}Name: pkg\n{line}\n"
@@ -74,7 +77,7 @@ def _with_metadata(line: str) -> Callable[[Path], tuple[str, ...]]:
     return make
 
 
-def _with_wheel_file(text: str) -> Callable[[Path], tuple[str, ...]]:
+def _with_wheel_file(text: str) -> Maker:
     def make(folder: Path) -> tuple[str, ...]:
         _wheel(folder, {PYD: _module(), "pkg-1.0.dist-info/WHEEL": text})
         return VERIFY
@@ -82,7 +85,7 @@ def _with_wheel_file(text: str) -> Callable[[Path], tuple[str, ...]]:
     return make
 
 
-def _code() -> Iterator[tuple[str, Callable[[Path], tuple[str, ...]]]]:
+def _code() -> Makers:
     for name, text in ATTACKS.items():
         source = text.encode("utf-8", "surrogatepass") + b"\nimport os\nos.add_dll_directory(a)\nfrom . import _x\n"
         yield f"code {name}", _with_files({PYD: _module(imports={"gone.dll": ["f"]}), "pkg/__init__.py": source})
@@ -94,7 +97,7 @@ def _code() -> Iterator[tuple[str, Callable[[Path], tuple[str, ...]]]]:
 
 def _with_files(
     files: Mapping[str, bytes | str] | Callable[[], Mapping[str, bytes | str]],
-) -> Callable[[Path], tuple[str, ...]]:
+) -> Maker:
     """Write a wheel with these files; those of a function are made when they are wanted."""
 
     def make(folder: Path) -> tuple[str, ...]:
@@ -104,7 +107,7 @@ def _with_files(
     return make
 
 
-def _images() -> Iterator[tuple[str, Callable[[Path], tuple[str, ...]]]]:
+def _images() -> Makers:
     odd = ["cudart64_{}.dll", "cudnn64_{}.dll", "python{}.dll", "mkl_rt.{}.dll", "cupti64_{}.dll", "nvrtc64_{}_0.dll"]
     for pattern in odd:
         for number in ("9" * 200, "²", "٣"):
@@ -131,7 +134,7 @@ def _images() -> Iterator[tuple[str, Callable[[Path], tuple[str, ...]]]]:
     yield "fatbin long", lambda folder: (_wheel(folder, {"pkg/a.dll": heads}), (*SCAN, "--gpu", "sm_86"))[1]
 
 
-def _shapes() -> Iterator[tuple[str, Callable[[Path], tuple[str, ...]]]]:
+def _shapes() -> Makers:
     """Packages whose DLLs need each other in ways that multiply."""
     gone = {f"missing{n:03}.dll": ["f"] for n in range(100)}
     every = {f"d{n}.dll": ["f"] for n in range(120)}
@@ -162,7 +165,7 @@ def _shapes() -> Iterator[tuple[str, Callable[[Path], tuple[str, ...]]]]:
         "broken": lambda: (
             modules(1, {f"d{n}.dll": ["f"] for n in range(1000)}) | {f"pkg/d{n}.dll": b"MZ" for n in range(3000)}
         ),
-        "symbols": lambda: modules(30, {"a.dll": symbols}) | {"pkg/a.dll": forge_dll("a.dll", exports=["g"])},
+        "symbols": lambda: modules(30, {"a.dll": symbols}) | {"pkg/a.dll": library("a.dll:g")},
         "forwarders": _forwarders,
         "torch": lambda: {f"torch/lib/d{n}.dll": forge_dll(f"d{n}.dll", imports=gone) for n in range(150)} | code,
     }
@@ -187,7 +190,7 @@ def _forwarders() -> dict[str, bytes]:
     return {PYD: _module(imports={f"d{n}.dll": functions for n in range(60)}), **ring}
 
 
-def _archives() -> Iterator[tuple[str, Callable[[Path], tuple[str, ...]]]]:
+def _archives() -> Makers:
     for kind, tags in {
         "product": "-".join([".".join("abcdefghij" * 4)] * 3)[:200],
         "dots": "-".join(["." * 60] * 3),
@@ -197,7 +200,7 @@ def _archives() -> Iterator[tuple[str, Callable[[Path], tuple[str, ...]]]]:
         yield f"file name {number[:3]}", _named(f"pkg-{number}-{number[:20]}-cp311-cp311-win_amd64.whl")
 
 
-def _named(name: str) -> Callable[[Path], tuple[str, ...]]:
+def _named(name: str) -> Maker:
     def make(folder: Path) -> tuple[str, ...]:
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w") as archive:
@@ -211,7 +214,7 @@ def _named(name: str) -> Callable[[Path], tuple[str, ...]]:
 # -------------------------------------------------------------------------------------------------- texts and documents
 
 
-def _text(name: str, text: str | bytes, *words: str) -> Callable[[Path], tuple[str, ...]]:
+def _text(name: str, text: str | bytes, *words: str) -> Maker:
     def make(folder: Path) -> tuple[str, ...]:
         _wheel(folder, {PYD: _module()})
         _write(folder, name, text)
@@ -220,7 +223,7 @@ def _text(name: str, text: str | bytes, *words: str) -> Callable[[Path], tuple[s
     return make
 
 
-def _documents() -> Iterator[tuple[str, Callable[[Path], tuple[str, ...]]]]:
+def _documents() -> Makers:
     image = {"path": "a.dll", "size": 1, "machine": "amd64"}
     wheel = {
         "path": "a.whl",
@@ -289,7 +292,7 @@ def _documents() -> Iterator[tuple[str, Callable[[Path], tuple[str, ...]]]]:
         yield f"project {kind}", _text("pyproject.toml", project, "scan", "dist", "--no-discover")
 
 
-def _logs() -> Iterator[tuple[str, Callable[[Path], tuple[str, ...]]]]:
+def _logs() -> Makers:
     line = 'OSError: [WinError 126] The module could not be found. Error loading "C:\\a\\torch\\lib\\fbgemm.dll"\n'
     texts = {
         "code": f"LoadLibrary failed with error {LONG}",
@@ -319,8 +322,8 @@ def _logs() -> Iterator[tuple[str, Callable[[Path], tuple[str, ...]]]]:
 # ------------------------------------------------------------------------------------------ environments and packages
 
 
-def _environments() -> Iterator[tuple[str, Callable[[Path], tuple[str, ...]]]]:
-    def maker(files: Mapping[str, str | bytes]) -> Callable[[Path], tuple[str, ...]]:
+def _environments() -> Makers:
+    def maker(files: Mapping[str, str | bytes]) -> Maker:
         def make(folder: Path) -> tuple[str, ...]:
             usual = {
                 "python.exe": b"MZ",
@@ -349,8 +352,8 @@ def _environments() -> Iterator[tuple[str, Callable[[Path], tuple[str, ...]]]]:
     yield "environment record", maker({f"{info}/RECORD": '"' + "x" * 3_000_000})
 
 
-def _packages() -> Iterator[tuple[str, Callable[[Path], tuple[str, ...]]]]:
-    def maker(files: Mapping[str, bytes], pax: Mapping[str, str] | None = None) -> Callable[[Path], tuple[str, ...]]:
+def _packages() -> Makers:
+    def maker(files: Mapping[str, bytes], pax: Mapping[str, str] | None = None) -> Maker:
         def make(folder: Path) -> tuple[str, ...]:
             _wheel(folder, {PYD: _module(imports={"libiomp5md.dll": ["f"]})})
             (folder / "roots").mkdir()
@@ -363,7 +366,7 @@ def _packages() -> Iterator[tuple[str, Callable[[Path], tuple[str, ...]]]]:
 
         return make
 
-    dll = forge_dll("libiomp5md.dll", exports=["f"])
+    dll = library("libiomp5md.dll")
     for kind, value in NUMBERS.items():
         index = f'{{"name": "intel-openmp", "version": "{value}", "subdir": "win-64"}}'.encode()
         yield f"conda version {kind}", maker({"info/index.json": index, "Library/bin/libiomp5md.dll": dll})
@@ -380,7 +383,7 @@ def _packages() -> Iterator[tuple[str, Callable[[Path], tuple[str, ...]]]]:
     yield "conda long pax", maker({"Library/bin/libiomp5md.dll": dll}, {"comment": "x" * 1_000_000})
 
 
-def corpus() -> dict[str, Callable[[Path], tuple[str, ...]]]:
+def corpus() -> dict[str, Maker]:
     """Every input by its name: what writes it into a folder and returns the command line."""
     parts = (_metadata, _code, _images, _shapes, _archives, _documents, _logs, _environments, _packages)
     return {name: make for part in parts for name, make in part()}

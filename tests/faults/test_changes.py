@@ -223,10 +223,6 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
 WHEEL = f"oi/{NAME}"
 COMMANDS = [
     f"repair {WHEEL} --root root -w oi",
@@ -273,9 +269,9 @@ COMMANDS = [
 
 @pytest.mark.parametrize("line", COMMANDS)
 def test_a_file_that_is_read_is_not_written(line, place, capsys):
-    before = contents(place)
+    before = snapshot(place)
     code = main([*line.split(), *(["--no-discover"] if line.split()[0] in ("scan", "repair", "ci", "roots") else [])])
-    after = contents(place)
+    after = snapshot(place)
     assert code == 2
     assert "is not overwritten" in capsys.readouterr().err
     assert {name: data for name, data in after.items() if name in before} == before
@@ -291,12 +287,12 @@ def test_links_are_seen_through(kind, place, run):
     else:
         target.mkdir()
         (target / NAME).symlink_to(place / WHEEL) if kind == "file" else (target / NAME).hardlink_to(place / WHEEL)
-    before = contents(place)
+    before = snapshot(place)
     run("repair", WHEEL, "--root", "root", "--no-discover", "-w", "elsewhere", code=2)
     run("ci", "oi", "--root", "root", "--no-discover", "-w", "elsewhere", code=2)
     run("scan", WHEEL, "--no-discover", "-o", f"elsewhere/{NAME}", code=2)
     run("repair", f"elsewhere/{NAME}", "--root", "root", "--no-discover", "-w", "oi", code=2)
-    assert contents(place) == before
+    assert snapshot(place) == before
 
 
 def test_a_mount_is_seen_through(place, run):
@@ -323,10 +319,10 @@ def test_another_input_is_not_the_target_of_a_repair(place, run):
 
 
 def test_python_callers_are_refused_too(place):
-    before = contents(place)
+    before = snapshot(place)
     with pytest.raises(UsageError, match="is not overwritten"):
         repair_wheel(place / WHEEL, RepairOptions(wheel_dir=place / "oi"))
-    assert contents(place) == before
+    assert snapshot(place) == before
 
 
 def test_what_may_be_written_is_written(place, run):

@@ -18,6 +18,7 @@ from tests.faults.workshop import (
     snapshot,
     wheelfix_here,
 )
+from tests.support.tables import named_cases
 from tests.support.wheels import folder_of, needing
 from wheelfix.errors import Exit
 
@@ -55,7 +56,7 @@ def test_a_path_that_is_no_text(tmp_path):
         assert wheelfix_here("scan", str(bench.wheel), "--no-discover", "--format", kind).code == Exit.FINDINGS
 
 
-@pytest.mark.parametrize("length", [300, 5000], ids=["component", "path"])
+@named_cases("length", {"component": 300, "path": 5000})
 @pytest.mark.parametrize("where", ["input", "output", "root", "lock"])
 def test_paths_that_are_too_long(tmp_path, length, where):
     bench = small(tmp_path)
@@ -100,8 +101,6 @@ def test_a_reader_that_goes_away(tmp_path):
     bench = small(tmp_path)
     command = [sys.executable, "-m", "wheelfix", "scan", "-v", str(bench.wheel), "--no-discover", "--format", "json"]
     process = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert process.stdout is not None
-    assert process.stderr is not None
     process.stdout.close()
     said = process.stderr.read().decode()
     process.stderr.close()
@@ -127,8 +126,6 @@ def test_the_work_goes_on_for_a_reader_that_has_gone(tmp_path, command):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    assert process.stdout is not None
-    assert process.stderr is not None
     process.stdout.close()
     said = process.stderr.read().decode()
     process.stderr.close()

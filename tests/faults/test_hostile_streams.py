@@ -10,6 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.archive.byhand import Entry, build_zip, deflate, wheel_entries
+from tests.support.tables import named_cases
 from tests.support.wheels import extension
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.exam.scan import scan
@@ -84,7 +85,7 @@ STREAMS: dict[str, Callable[[], tuple[bytes, bytes]]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("verify", [False, True], ids=["believed", "verified"])
+@named_cases("verify", {"believed": False, "verified": True})
 @pytest.mark.parametrize("name", STREAMS)
 def test_the_number_of_threads_does_not_matter(tmp_path, name, verify):
     data, stream = STREAMS[name]()

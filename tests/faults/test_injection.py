@@ -9,6 +9,8 @@ import pytest
 
 from tests.archive.byhand import Entry, build_zip, wheel_entries
 from tests.faults.workshop import Run, assert_no_traceback
+from tests.support.tables import named_cases
+from tests.support.wheels import library
 from tools.forge import forge_dll
 from wheelfix.cli.main import main
 from wheelfix.errors import Exit
@@ -31,7 +33,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     entries = [
         Entry("pkg/ext.cp311-win_amd64.pyd", module),
-        Entry("pkg/pkg.dll", forge_dll("pkg.dll", exports=["h"])),
+        Entry("pkg/pkg.dll", library("pkg.dll:h")),
         Entry(f"pkg/a{CLEAR}{COMMAND}.dll", b"MZ"),
         Entry(f"pkg/b{HIDDEN}.dll", b""),
         Entry(f"pkg/{MARKUP.replace('/', '')}.dll", b""),
@@ -64,7 +66,7 @@ def must_be_mute(text: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["text", "github", "markdown", "junit", "sarif", "json"])
-@pytest.mark.parametrize("colour", ["0", "1"], ids=["plain", "colour"])
+@named_cases("colour", {"plain": "0", "colour": "1"})
 def test_reports(wheel, wheelfix, kind, colour, monkeypatch):
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.delenv("FORCE_COLOR", raising=False)

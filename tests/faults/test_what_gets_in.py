@@ -11,6 +11,7 @@ import pytest
 from tests.archive.byhand import Entry, build_zip
 from tests.faults.workshop import Bench, Run, leftovers, small
 from tests.faults.workshop import wheelfix_here as wheelfix
+from tests.support.tables import named_cases
 from tools.forge import forge_dll
 from wheelfix.errors import Exit
 
@@ -49,7 +50,7 @@ def nothing_came_in(bench: Bench, done: Run) -> None:
     assert leftovers(bench.folder) == []
 
 
-@pytest.mark.parametrize("discover", [(), ("--no-discover",)], ids=["discovery", "no-discovery"])
+@named_cases("discover", {"discovery": (), "no-discovery": ("--no-discover",)})
 def test_not_from_the_current_folder_or_from_beside_the_wheel(bench, discover):
     here = bait(bench.folder / "here")
     bait(bench.wheel.parent)

@@ -10,7 +10,7 @@ from fuzz import __main__ as fuzzer
 from fuzz.oracles import Disagreement, ask_csv, ask_lief_and_pefile, ask_zipfile
 from fuzz.targets import TARGETS
 from tests.archive.byhand import Entry, build_zip, wheel_entries
-from tools.forge import forge_dll
+from tests.support.wheels import library
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import Record
 from wheelfix.model import Image
@@ -75,11 +75,11 @@ def test_csv_and_installer_are_really_asked():
 
 
 def test_lief_and_pefile_are_really_asked():
-    data = forge_dll("a.dll", imports={"b.dll": ["f"]}, exports=["g"])
+    data = library("a.dll:g", "b.dll")
     facts = read_image(MemorySource(data))
     assert isinstance(facts, Image)
     ask_lief_and_pefile(facts, data)
     with pytest.raises(Disagreement, match="imports"):
-        ask_lief_and_pefile(facts, forge_dll("a.dll", imports={"c.dll": ["f"]}, exports=["g"]))
+        ask_lief_and_pefile(facts, library("a.dll:g", "c.dll"))
     with pytest.raises(Disagreement, match="exports"):
-        ask_lief_and_pefile(facts, forge_dll("a.dll", imports={"b.dll": ["f"]}, exports=["h"]))
+        ask_lief_and_pefile(facts, library("a.dll:h", "b.dll"))

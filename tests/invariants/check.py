@@ -8,27 +8,23 @@ import json
 import random
 import re
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from tests.invariants.generate import Made
+from tests.support.repairs import snapshot
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.base.values import replace
 from wheelfix.cli.main import main
 from wheelfix.errors import CannotRepair
 from wheelfix.exam.examination import FailedInput
 from wheelfix.exam.scan import scan, scan_all
-from wheelfix.model import Severity, Verdict
+from wheelfix.model import ScanReport, Severity, Verdict
 from wheelfix.repairs.repair import repair_wheel
 from wheelfix.report.canvas import TextStyle
 from wheelfix.report.document import KINDS, render
 from wheelfix.report.scans import render_scan
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.invariants.generate import Made
-    from wheelfix.model import ScanReport
 
 LOAD_TIME = {
     "WF201",
@@ -202,20 +198,16 @@ def check_lock(made: Made, folder: Path) -> None:
 def check_installed(made: Made, folder: Path) -> None:
     """A repair in an environment leaves it unbroken, or touches nothing; taking it back leaves what was there."""
     prefix, root = made.environment(folder), made.root(folder / "root")
-    before = _tree(prefix)
+    before = snapshot(prefix)
     words = ("repair", "--env", prefix, "--package", made.name, "--no-discover")
     words = (*words, *(("--root", root) if made.roots else ()))
     code = _main(*words)
     if code:
-        assert _tree(prefix) == before
+        assert snapshot(prefix) == before
         return
     after = scan(prefix, PLAIN)
     agrees_with_itself(after)
     assert after.verdict is not Verdict.BROKEN, after.first_failure
-    if _tree(prefix) != before:
+    if snapshot(prefix) != before:
         assert _main("repair", "--env", prefix, "--package", made.name, "--undo") == 0
-        assert _tree(prefix) == before
-
-
-def _tree(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        assert snapshot(prefix) == before

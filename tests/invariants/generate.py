@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.support.environments import install, lay
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, library
 from tools.forge import forge_dll
 from wheelfix.model import Machine
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NAMES = ("foo.dll", "bar.dll", "Baz.dll", "libiomp5md.dll", "cudnn64_8.dll", "cudnn_ops_infer64_8.dll", "tbb12.dll")
 TORCH_INIT = """\
@@ -62,7 +59,7 @@ class Made:
 
     def wheel(self, folder: Path) -> Path:
         """Write it as a wheel."""
-        return build_wheel(folder, self.name, "1.0", files=self.files)
+        return build_wheel(folder, self.name, files=self.files)
 
     def root(self, folder: Path) -> Path:
         """Write the folder to repair from."""
@@ -74,7 +71,7 @@ class Made:
         prefix = install(self.wheel(folder), folder / "env")
         return lay(
             prefix,
-            {"python.exe": b"", "python311.dll": forge_dll("python311.dll", exports=["Py_Initialize"]), **self.dropped},
+            {"python.exe": b"", "python311.dll": library("python311.dll:Py_Initialize"), **self.dropped},
         )
 
 
@@ -108,7 +105,7 @@ def _torch(rng: random.Random) -> Made:
     made = Made(name="torch")
     made.files["torch/__init__.py"] = TORCH_INIT
     made.files["torch/version.py"] = "__version__ = '2.7.1'\ncuda = None\n"
-    made.files["torch/lib/c10.dll"] = forge_dll("c10.dll", exports=["f"])
+    made.files["torch/lib/c10.dll"] = library("c10.dll")
     made.files["torch/lib/torch_cpu.dll"] = _dll(rng, "torch_cpu.dll", perfect=True, needs=rng.sample(NAMES, 2))
     made.files["torch/_C.cp311-win_amd64.pyd"] = forge_dll("_C.pyd", imports={"torch_cpu.dll": ["f"]})
     _scatter(rng, made, ("torch/lib", "torch/lib", "torch", "torch/bin", "", "torch-1.0.data/data/Library/bin"))

@@ -10,14 +10,17 @@ import contextlib
 import io
 import json
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.oracle.wine import wine_options
 from tests.support.environments import lay
 from tests.support.parts import some
+from tests.support.tables import named_cases
 from tests.support.tiers import wheel
 from tests.support.wheels import build_wheel
 from tools.forge import forge_dll
@@ -25,10 +28,6 @@ from tools.take_one_out import rows_of, write_without
 from wheelfix.cli.main import main
 from wheelfix.trial.model import ImportAnswer
 from wheelfix.trial.run import expectations
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 PYD = ".cp311-win_amd64.pyd"
 PATCHED = """\
@@ -67,7 +66,7 @@ class Package:
     def wheel(self, folder: Path) -> Path:
         """Write it whole."""
         files = {**self.files, self.gone: self.files.get(self.gone, dll(self.dll))}
-        return build_wheel(folder, self.name, "1.0", files=files, requires=self.requires)
+        return build_wheel(folder, self.name, files=files, requires=self.requires)
 
 
 PACKAGES = {
@@ -143,8 +142,8 @@ OPTIONAL = Package(
     ('tables; extra == "all"',),
 )
 """Here it is not known who is right: an extra that may be installed ships a DLL of that name."""
-EACH = pytest.mark.parametrize("package", PACKAGES.values(), ids=PACKAGES)
-ROW = pytest.mark.parametrize("row_left", [True, False], ids=["row left", "row gone"])
+EACH = named_cases("package", PACKAGES)
+ROW = named_cases("row_left", {"row left": True, "row gone": False})
 
 
 @dataclass(frozen=True)

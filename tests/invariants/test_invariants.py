@@ -7,6 +7,7 @@ import pytest
 from tests.invariants import check
 from tests.invariants.generate import make
 from tests.support.parts import parts
+from tests.support.tables import named_cases
 
 FEW = 6
 """Packages of one part."""
@@ -27,17 +28,17 @@ def _each(start: int, count: int, tmp_path, *checks) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("start", parts(0, 5, FEW))
-@pytest.mark.parametrize(
+@named_cases(
     "checks",
-    [
-        pytest.param([check.check_scan], id="a predicted failure means broken"),
-        pytest.param([check.check_forms], id="also in folders and environments"),
-        pytest.param([check.check_loudness], id="loudness, threads and names of folders change nothing"),
-        pytest.param([check.check_repair], id="what is proposed can be done and what is written is accepted"),
-        pytest.param([check.check_formats], id="every kind of report tells the same verdict"),
-        pytest.param([check.check_commands], id="exit codes depend on what is found alone"),
-        pytest.param([check.check_lock, check.check_installed], id="plans that were written down, environments"),
-    ],
+    {
+        "a predicted failure means broken": [check.check_scan],
+        "also in folders and environments": [check.check_forms],
+        "loudness, threads and names of folders change nothing": [check.check_loudness],
+        "what is proposed can be done and what is written is accepted": [check.check_repair],
+        "every kind of report tells the same verdict": [check.check_formats],
+        "exit codes depend on what is found alone": [check.check_commands],
+        "plans that were written down, environments": [check.check_lock, check.check_installed],
+    },
 )
 def test_what_holds_for_every_package(tmp_path, checks, start):
     _each(start, FEW, tmp_path, *checks)

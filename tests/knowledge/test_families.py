@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.tables import named_cases
 from wheelfix.knowledge.companions import (
     CompanionNeed,
     companions_of,
@@ -21,30 +22,26 @@ from wheelfix.knowledge.families import (
     is_openmp,
 )
 from wheelfix.knowledge.system import classify, python_runtime, runtime_needed, toolset_of_build
-from wheelfix.model import Machine, Severity
+from wheelfix.model import Machine
 
 
 @pytest.mark.parametrize(
     ("name", "family", "version"),
     [
         ("cudart64_110.dll", "cudart", "110"),
-        ("cublasLt64_11.dll", "cublas", "11"),
         ("cudnn64_8.dll", "cudnn", "8"),
-        ("nvrtc64_112_0.dll", "nvrtc", "112"),
         ("nvrtc64_120_0.alt.dll", "nvrtc", "120"),
         ("nvrtc-builtins64_117.dll", "nvrtc", ""),
         ("cupti64_2022.2.1.dll", "cupti", "2022.2.1"),
         ("mkl_vml_avx512.3.dll", "mkl", "3"),
         ("mkl_rt.dll", "mkl-legacy", ""),
-        ("libiomp5md.dll", "openmp-intel", ""),
-        ("vcomp140.dll", "openmp-msvc", "140"),
     ],
 )
 def test_family_and_version_are_read_from_the_name(name, family, version):
     assert (family_of(name).id, family_of(name).version(name)) == (family, version)
 
 
-@pytest.mark.parametrize("name", ["kernel32.dll", "zlib1.dll", "mkl.dll", "cudnn.dll", "mytorch.dll"])
+@pytest.mark.parametrize("name", ["mkl.dll", "cudnn.dll", "mytorch.dll"])
 def test_other_names_have_no_family(name):
     assert not family_of(name)
 
@@ -98,7 +95,7 @@ def test_the_tables_of_cuda_know_names_of_nvidia_only():
 
 @pytest.mark.parametrize(
     ("linker", "needed"),
-    [((14, 44), (14, 44)), ((14, 50), (14, 50)), ((14, 0), None), ((2, 39), None), ((10, 0), None), ((48, 0), None)],
+    [((14, 44), (14, 44)), ((14, 50), (14, 50)), ((14, 0), None), ((2, 39), None)],
 )
 def test_what_a_linker_version_says_about_the_runtime(linker, needed):
     assert runtime_needed(linker) == needed
@@ -111,7 +108,7 @@ def test_pythons_own_runtime_is_known_for_few_releases():
 
 @pytest.mark.parametrize(
     ("build", "toolset"),
-    [(35207, (14, 44)), (35229, (14, 44)), (30151, (14, 29)), (27508, (14, 20)), (32532, (14, 35)), (21005, None)],
+    [(35207, (14, 44)), (27508, (14, 20)), (21005, None)],
 )
 def test_builds_of_compilers(build, toolset):
     assert toolset_of_build(build) == toolset
@@ -132,15 +129,15 @@ def test_cudnn_8_needs_its_six_parts():
     assert required("cudnn64_8.dll") == CUDNN_8
 
 
-@pytest.mark.parametrize(
-    ("version", "strength"),
-    [
-        pytest.param(None, "expected", id="unknown release"),
-        pytest.param("not a version", "expected", id="unreadable release"),
-        pytest.param("6.14.11.8020", "expected", id="a number that is no release"),
-        pytest.param("8.2.1.32", None, id="before 8.3"),
-        pytest.param("8.9.4.25", "required", id="after 8.3"),
-    ],
+@named_cases(
+    "version, strength",
+    {
+        "unknown release": (None, "expected"),
+        "unreadable release": ("not a version", "expected"),
+        "a number that is no release": ("6.14.11.8020", "expected"),
+        "before 8.3": ("8.2.1.32", None),
+        "after 8.3": ("8.9.4.25", "required"),
+    },
 )
 def test_zlibwapi_depends_on_cudnns_release(version, strength):
     needs = [need for need in companions_of("cudnn64_8.dll", version=version) if need.name == "zlibwapi.dll"]
@@ -174,12 +171,6 @@ def test_mkl_rt_is_content_with_any_threading_layer():
     assert layer.met_by(["mkl_core.2.dll", "mkl_sequential.1.dll"]) is None
 
 
-def test_fast_kernels_are_worth_a_warning_and_come_along():
-    needs = {need.name: need for need in companions_of("mkl_core.2.dll")}
-    assert needs["mkl_avx2.2.dll"].severity is Severity.WARNING
-    assert needs["mkl_avx2.2.dll"].vendored_by_default
-
-
 def test_statically_linked_mkl_asks_for_nothing():
     """torch_cpu.dll has the names of MKL's kernels as strings although MKL is linked into it."""
     assert companions_of("torch_cpu.dll") == ()
@@ -206,10 +197,6 @@ def test_the_delay_imports_that_matter():
     assert needs_in_practice("mkl_intel_thread.2.dll", "libiomp5md.dll") is not None
     assert needs_in_practice("MKL_INTEL_THREAD.2.DLL", "MKL_CORE.2.dll") is not None
     assert needs_in_practice("caffe2_nvrtc.dll", "nvcuda.dll") is None
-
-
-def test_cupti_traces_without_nvperf_host():
-    assert required("cupti64_2022.2.1.dll") == set()
 
 
 def test_the_text_of_what_happens_names_the_file():
@@ -240,12 +227,9 @@ def test_no_companion_is_something_that_may_not_be_vendored():
     ("package", "name", "expected"),
     [
         ("pyzbar", "libzbar-64.dll", "120"),
-        ("pyzbar", "LIBZBAR-64.dll", "120"),
         ("", "libzbar-64.dll", "120"),
-        ("greenlet", "_greenlet", "140"),
         ("", "greenlet._greenlet", "140"),
         ("another", "_greenlet", ""),
-        ("", "_ext", ""),
         ("", "", ""),
     ],
 )
@@ -268,12 +252,8 @@ def test_torch_is_left_out():
     ("name", "program"),
     [
         ("JVM.dll", "Java"),
-        ("msmpi.dll", "Microsoft MPI"),
         ("R.dll", "R"),
         ("xjvm.dll", None),
-        ("krb5_64.dll", "MIT Kerberos for Windows"),
-        ("Packet.dll", "Npcap"),
-        ("vxlapi64.dll", "Vector XL Driver Library"),
         ("WinHvPlatform.dll", "Windows Hypervisor Platform"),
     ],
 )

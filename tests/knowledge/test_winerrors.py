@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.tables import named_cases
 from wheelfix.knowledge.winerrors import (
     code_of_sentence,
     message_text,
@@ -36,19 +37,17 @@ def test_message_text():
     assert message_text(99999) == "Windows error 99999."
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        pytest.param(
-            "ImportError: DLL load failed while importing _C: 找不到指定的模块。", (126, "zh-CN"), id="Chinese"
-        ),
-        pytest.param("DLL load failed: Das angegebene Modul\r\nwurde nicht gefunden", (126, "de"), id="wrapped German"),
-        pytest.param("Не найдена указанная процедура.", (127, "ru"), id="Russian"),
-        pytest.param("%1 n’est pas une application Win32 valide", (193, "fr"), id="French with a curly apostrophe"),
-        pytest.param("C:\\x.dll is not a valid Win32 application.", (193, "en"), id="placeholder filled in"),
-        pytest.param("The specified module could not be found", (126, "en"), id="English"),
-        pytest.param("No module named torch", None, id="something else"),
-    ],
+@named_cases(
+    "text, expected",
+    {
+        "Chinese": ("ImportError: DLL load failed while importing _C: 找不到指定的模块。", (126, "zh-CN")),
+        "wrapped German": ("DLL load failed: Das angegebene Modul\r\nwurde nicht gefunden", (126, "de")),
+        "Russian": ("Не найдена указанная процедура.", (127, "ru")),
+        "French with a curly apostrophe": ("%1 n’est pas une application Win32 valide", (193, "fr")),
+        "placeholder filled in": ("C:\\x.dll is not a valid Win32 application.", (193, "en")),
+        "English": ("The specified module could not be found", (126, "en")),
+        "something else": ("No module named torch", None),
+    },
 )
 def test_the_code_of_a_sentence(text, expected):
     assert code_of_sentence(text) == expected

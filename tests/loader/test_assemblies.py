@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.views import make_view
+from tests.support.wheels import library
 from tools.forge import forge_dll
 from wheelfix.loader.loading import find_in_assembly
 
@@ -16,7 +17,7 @@ NEEDS = (
 ASSEMBLY = f'<assembly {ASM}><assemblyIdentity name="b" version="1.0.0.0"/><file name="B.dll"/></assembly>'
 A = forge_dll("a.pyd", imports={"b.dll": ["f"]}, manifest=NEEDS)
 B = forge_dll("b.dll", exports=["f"], manifest=ASSEMBLY)
-PLAIN = forge_dll("b.dll", exports=["f"])
+PLAIN = library("b.dll")
 CONFIG = (
     b'<configuration><windows><assemblyBinding xmlns="urn:schemas-microsoft-com:asm.v1">'
     b'<probing privatePath="libs;..\\other"/></assemblyBinding></windows></configuration>'

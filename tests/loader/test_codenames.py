@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.support.tables import named_cases
 from tests.support.views import make_view
 from wheelfix.loader.packagecode import names_in_code
 
@@ -25,7 +24,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize(("code", "expected"), CASES.values(), ids=CASES)
+@named_cases("code, expected", CASES)
 def test_a_dll_is_named(code, expected):
     view = make_view({"Lib/site-packages/pkg/__init__.py": code.encode()})
     assert names_in_code(view).mentions("libiconv.dll") is expected

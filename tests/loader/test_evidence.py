@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.tables import named_cases
 from tests.support.views import make_view
-from tests.support.wheels import ALONE, build_wheel, needing
+from tests.support.wheels import ALONE, build_wheel, extension, needing
 from tools.forge import forge_dll
 from wheelfix.base.options import ScanOptions
 from wheelfix.exam.scan import scan
@@ -28,18 +29,18 @@ from wheelfix.model import (
 SITE = "Lib/site-packages/"
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        pytest.param("intel_openmp==2021.*", {"intel-openmp"}, id="plain"),
-        pytest.param('mkl>=2021.1.1,<=2021.4.0; platform_system == "Windows"', {"mkl"}, id="windows"),
-        pytest.param('nvidia-cudnn-cu12==9.5.1.17; platform_system == "Linux"', set(), id="linux"),
-        pytest.param('nvidia-cudnn-cu13~=9.0; extra == "cudnn"', set(), id="extra"),
-        pytest.param('tbb; sys_platform == "win32" and platform_machine != "ARM64"', {"tbb"}, id="machine"),
-        pytest.param('x; python_version < "3.9"', set(), id="another-python"),
-        pytest.param("Odd_Name (>=1)", {"odd-name"}, id="old-brackets"),
-        pytest.param("odd name ???", {"odd"}, id="no-requirement"),
-    ],
+@named_cases(
+    "line, expected",
+    {
+        "plain": ("intel_openmp==2021.*", {"intel-openmp"}),
+        "windows": ('mkl>=2021.1.1,<=2021.4.0; platform_system == "Windows"', {"mkl"}),
+        "linux": ('nvidia-cudnn-cu12==9.5.1.17; platform_system == "Linux"', set()),
+        "extra": ('nvidia-cudnn-cu13~=9.0; extra == "cudnn"', set()),
+        "machine": ('tbb; sys_platform == "win32" and platform_machine != "ARM64"', {"tbb"}),
+        "another-python": ('x; python_version < "3.9"', set()),
+        "old-brackets": ("Odd_Name (>=1)", {"odd-name"}),
+        "no-requirement": ("odd name ???", {"odd"}),
+    },
 )
 def test_only_what_an_installer_brings_on_windows_counts(line, expected):
     required = Requirements((line,), Profile(python=(3, 11)))
@@ -77,20 +78,20 @@ JAVA = "import os\nhome = os.environ.get('JAVA_HOME')\n"
 THEN = "from . import _core\n"
 
 
-@pytest.mark.parametrize(
-    ("name", "requires", "expected"),
-    [
-        pytest.param("frobnicate.dll", "uvicorn", Missing, id="without extras"),
-        pytest.param("frobnicate.dll", 'uvicorn[standard]; sys_platform == "linux"', Missing, id="not on Windows"),
-        pytest.param("msvcp140d.dll", "uvicorn[standard]", Missing, id="part of a compiler"),
-        pytest.param(MANGLED, "uvicorn[standard]", Missing, id="named by delvewheel"),
-        pytest.param("libomp140.x86_64.dll", "flux-runtime-of-nobody", Missing, id="the compiler's runtime"),
+@named_cases(
+    "name, requires, expected",
+    {
+        "without extras": ("frobnicate.dll", "uvicorn", Missing),
+        "not on Windows": ("frobnicate.dll", 'uvicorn[standard]; sys_platform == "linux"', Missing),
+        "part of a compiler": ("msvcp140d.dll", "uvicorn[standard]", Missing),
+        "named by delvewheel": (MANGLED, "uvicorn[standard]", Missing),
+        "the compiler's runtime": ("libomp140.x86_64.dll", "flux-runtime-of-nobody", Missing),
         # torch 2.7.1's METADATA names nvidia-cudnn-cu12 for Linux, in its Windows wheel too.
-        pytest.param("cudnn64_9.dll", 'nvidia-cudnn-cu12; sys_platform == "linux"', Missing, id="torch: on Linux"),
-        pytest.param("cudnn64_9.dll", "nvidia-cudnn-cu12==9.5.1.17", OwnedBy, id="everywhere"),
-        pytest.param("c10.dll", "torch", OwnedBy, id="required"),
-        pytest.param("c10.dll", "torch; extra == 'gpu'", MayComeFrom, id="an extra"),
-    ],
+        "torch: on Linux": ("cudnn64_9.dll", 'nvidia-cudnn-cu12; sys_platform == "linux"', Missing),
+        "everywhere": ("cudnn64_9.dll", "nvidia-cudnn-cu12==9.5.1.17", OwnedBy),
+        "required": ("c10.dll", "torch", OwnedBy),
+        "an extra": ("c10.dll", "torch; extra == 'gpu'", MayComeFrom),
+    },
 )
 def test_what_is_required(name, requires, expected):
     assert isinstance(provider(name, (requires,), "import torch\n" + THEN if requires == "torch" else THEN), expected)
@@ -103,42 +104,38 @@ def test_what_the_extras_of_a_requirement_bring_is_not_known():
     assert found.distributions == ("uvicorn[standard]",)
 
 
-@pytest.mark.parametrize(
-    ("name", "where", "code", "expected"),
-    [
+@named_cases(
+    "name, where, code, expected",
+    {
         # pyjnius adds the folder of the Java that it finds.
-        pytest.param("jvm.dll", "env.py", JAVA, MayComeFrom, id="the code looks for Java"),
-        pytest.param("jvm.dll", "env.py", "", Missing, id="it does not look for Java"),
-        pytest.param("c10.dll", "__init__.py", f"import torch\n{THEN}", MayComeFrom, id="imported, not required"),
+        "the code looks for Java": ("jvm.dll", "env.py", JAVA, MayComeFrom),
+        "it does not look for Java": ("jvm.dll", "env.py", "", Missing),
+        "imported, not required": ("c10.dll", "__init__.py", f"import torch\n{THEN}", MayComeFrom),
         # h5py's hdf5.dll "may come from tables", and gssapi64.dll from k5test, which tests import.
-        pytest.param("c10.dll", "tests/test_dtype.py", "import torch\n", Missing, id="tests"),
-        pytest.param("x.dll", "tests/test_raw.py", "import frob\nfrob.CDLL('y.dll')\n", Missing, id="loads of tests"),
-        pytest.param(
+        "tests": ("c10.dll", "tests/test_dtype.py", "import torch\n", Missing),
+        "loads of tests": ("x.dll", "tests/test_raw.py", "import frob\nfrob.CDLL('y.dll')\n", Missing),
+        "inside try": (
             "c10.dll",
             "__init__.py",
             f"try:\n    import torch\nexcept ImportError:\n    pass\n{THEN}",
             Missing,
-            id="inside try",
         ),
-        pytest.param("c10.dll", "other.py", "import torch\n", Missing, id="a file that runs later"),
-        pytest.param("c10.dll", "__init__.py", f"import __main__, pkg, json\n{THEN}", Missing, id="own and standard"),
-        pytest.param("c10.dll", "__init__.py", f"import frobnicate_libs\n{THEN}", Missing, id="unknown name"),
-        pytest.param(
+        "a file that runs later": ("c10.dll", "other.py", "import torch\n", Missing),
+        "own and standard": ("c10.dll", "__init__.py", f"import __main__, pkg, json\n{THEN}", Missing),
+        "unknown name": ("c10.dll", "__init__.py", f"import frobnicate_libs\n{THEN}", Missing),
+        "unread folder": (
             "c10.dll",
             "__init__.py",
             f"import os\nos.add_dll_directory(os.environ['PROJECT'])\n{THEN}",
             Missing,
-            id="unread folder",
         ),
-    ],
+    },
 )
 def test_what_code_says(name, where, code, expected):
     assert isinstance(provider(name, files={f"pkg/{where}": code}), expected)
 
 
-@pytest.mark.parametrize(
-    ("folder", "expected"), [("frobnicate_core.libs", MayComeFrom), ("pkg.libs", Missing)], ids=["theirs", "its own"]
-)
+@named_cases("folder, expected", {"theirs": ("frobnicate_core.libs", MayComeFrom), "its own": ("pkg.libs", Missing)})
 def test_a_wheel_that_was_repaired_together_with_one_that_it_requires(folder, expected):
     """meshlib has DLLs in meshlib_core.libs, and imports others that only meshlib-core has there."""
     assert isinstance(provider(MANGLED, ("frobnicate-core==1.0",), files={f"{folder}/{GLFW}": GLFW_DLL}), expected)
@@ -160,7 +157,7 @@ def test_record_comes_before_every_distribution():
 
 def test_a_dll_of_a_feature_of_windows_that_users_turn_on():
     """hyperlight-sandbox needs winhvplatform.dll, which only Windows itself can have."""
-    module = forge_dll("_core.pyd", imports={"winhvplatform.dll": ["WHvGetCapability"]}, exports=["PyInit__core"])
+    module = extension("winhvplatform.dll:WHvGetCapability", name="_core")
     (edge,) = resolve(make_view({f"{SITE}pkg/_core.pyd": module}), Profile(python=(3, 11))).edges
     assert isinstance(edge.provider, MayComeFrom)
     assert edge.provider.distributions == ("Windows Hypervisor Platform",)
@@ -179,20 +176,23 @@ def test_a_required_distribution_of_which_some_versions_have_a_dll_is_not_called
     assert "not required" not in edge.provider.because
 
 
-ROOT_MODULE = forge_dll("_plot.pyd", imports={"Qt5Core.dll": ["f"]}, exports=["PyInit__plot"])
+ROOT_MODULE = extension("Qt5Core.dll", name="_plot")
 
 
-@pytest.mark.parametrize(
-    ("files", "requires", "expected"),
-    [
-        ({"_plot.pyd": ROOT_MODULE}, "PyQt5", MayComeFrom),
-        ({"_plot.pyd": ROOT_MODULE, "plot.py": "import PyQt5\nimport _plot\n"}, "PyQt5", OwnedBy),
-        ({"plot/_plot.pyd": ROOT_MODULE}, "PyQt5", MayComeFrom),
-        ({"plot/_plot.pyd": ROOT_MODULE, "plot/__init__.pyc": b""}, "PyQt5", OwnedBy),
-        ({"_plot.pyd": forge_dll("_plot.pyd", imports={"pywintypes311.dll": ["f"]})}, "pywin32", OwnedBy),
-        ({"_plot.pyd": forge_dll("_plot.pyd", imports={"c10.dll": ["f"]})}, "torch", MayComeFrom),
-    ],
-    ids=["nothing imports it", "code imports it", "within a package", "compiled", "when Python starts", "torch"],
+@named_cases(
+    "files, requires, expected",
+    {
+        "nothing imports it": ({"_plot.pyd": ROOT_MODULE}, "PyQt5", MayComeFrom),
+        "code imports it": ({"_plot.pyd": ROOT_MODULE, "plot.py": "import PyQt5\nimport _plot\n"}, "PyQt5", OwnedBy),
+        "within a package": ({"plot/_plot.pyd": ROOT_MODULE}, "PyQt5", MayComeFrom),
+        "compiled": ({"plot/_plot.pyd": ROOT_MODULE, "plot/__init__.pyc": b""}, "PyQt5", OwnedBy),
+        "when Python starts": (
+            {"_plot.pyd": forge_dll("_plot.pyd", imports={"pywintypes311.dll": ["f"]})},
+            "pywin32",
+            OwnedBy,
+        ),
+        "torch": ({"_plot.pyd": forge_dll("_plot.pyd", imports={"c10.dll": ["f"]})}, "torch", MayComeFrom),
+    },
 )
 def test_a_module_that_needs_the_import_of_another_distribution_first(files, requires, expected):
     """QCustomPlot_PyQt5 is one file: ``import QCustomPlot_PyQt5`` fails with 126 unless PyQt5 was imported before."""
@@ -241,29 +241,51 @@ RAISED = "try:\n    from ._core import f\nexcept ImportError as e:\n    raise Im
 SWIG = 'if __package__ or "." in __name__:\n    from . import _core\nelse:\n    import _core\n'
 
 
-@pytest.mark.parametrize(
-    ("files", "missing"),
-    [
-        ({"pkg/__init__.py": "from .pkg import *\n", "pkg/pkg.py": SWIG}, "pkg._core"),
-        ({"pkg/__init__.py": "from pkg.a.b import c\n", "pkg/a/b.py": "from .core import f\n"}, "pkg.a.core"),
-        ({"pkg/__init__.py": "from . import (\n    a,\n    _core,\n)\n", "pkg/a.py": ""}, "pkg._core"),
-        ({"pkg/__init__.py": "def f(\n    a,\n):\n    from . import _core\n\nfrom . import _core\n"}, "pkg._core"),
-        ({"pkg/__init__.py": RAISED}, "pkg._core"),
-        ({"pkg/__init__.py": "try:\n    from . import _core\nexcept ImportError:\n    _core = None\n"}, ""),
-        ({"pkg/__init__.py": "def core():\n    from . import _core\n"}, ""),
-        ({"pkg/__init__.py": "from . import _core\n", "pkg/_core.cp311-win_amd64.pyd": forge_dll("c.pyd")}, ""),
-        ({"pkg/__init__.py": "from .a import *\nfrom . import core\n", "pkg/a.py": "core = 1\n"}, ""),
-        ({"pkg/__init__.py": "from .a import core\n", "pkg/a.py": "from . import b as core\n", "pkg/b.py": ""}, ""),
-        ({"pkg/__init__.py": "", "pkg/cuda.py": "from pkg._cuda import Context\n", "pkg/lib.pyd": forge_dll("l")}, ""),
-    ],
-    ids=[
-        *("nlopt: a module that SWIG made", "blosc: a module two packages down", "one of several"),
-        *("in a function and after it", "chord_romanizer: another exception"),
-        *("pyzmq: caught", "in a function", "there", "a name by a star", "another name", "pyarrow: not imported"),
-    ],
+@named_cases(
+    "files, missing",
+    {
+        "nlopt: a module that SWIG made": (
+            {"pkg/__init__.py": "from .pkg import *\n", "pkg/pkg.py": SWIG},
+            "pkg._core",
+        ),
+        "blosc: a module two packages down": (
+            {"pkg/__init__.py": "from pkg.a.b import c\n", "pkg/a/b.py": "from .core import f\n"},
+            "pkg.a.core",
+        ),
+        "one of several": (
+            {"pkg/__init__.py": "from . import (\n    a,\n    _core,\n)\n", "pkg/a.py": ""},
+            "pkg._core",
+        ),
+        "in a function and after it": (
+            {"pkg/__init__.py": "def f(\n    a,\n):\n    from . import _core\n\nfrom . import _core\n"},
+            "pkg._core",
+        ),
+        "chord_romanizer: another exception": ({"pkg/__init__.py": RAISED}, "pkg._core"),
+        "pyzmq: caught": (
+            {"pkg/__init__.py": "try:\n    from . import _core\nexcept ImportError:\n    _core = None\n"},
+            "",
+        ),
+        "in a function": ({"pkg/__init__.py": "def core():\n    from . import _core\n"}, ""),
+        "there": (
+            {"pkg/__init__.py": "from . import _core\n", "pkg/_core.cp311-win_amd64.pyd": forge_dll("c.pyd")},
+            "",
+        ),
+        "a name by a star": (
+            {"pkg/__init__.py": "from .a import *\nfrom . import core\n", "pkg/a.py": "core = 1\n"},
+            "",
+        ),
+        "another name": (
+            {"pkg/__init__.py": "from .a import core\n", "pkg/a.py": "from . import b as core\n", "pkg/b.py": ""},
+            "",
+        ),
+        "pyarrow: not imported": (
+            {"pkg/__init__.py": "", "pkg/cuda.py": "from pkg._cuda import Context\n", "pkg/lib.pyd": forge_dll("l")},
+            "",
+        ),
+    },
 )
 def test_a_module_that_was_left_out_of_the_wheel(tmp_path, files, missing):
-    report = scan(build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files=files))
+    report = scan(build_wheel(tmp_path, files=files))
     found = [item.subject for item in report.findings if item.code == "WF332"]
     assert found == ([missing] if missing else [])
     assert (report.verdict is Verdict.BROKEN) == (report.first_failure is not None) == bool(missing)
@@ -295,24 +317,23 @@ def test_an_import_is_not_followed_for_what_it_does_not_run(tmp_path, monkeypatc
     monkeypatch.setattr(FollowedImports, "of", lambda *args: followed.append(args[1]) or original(*args))
     wheel = build_wheel(tmp_path, "pkg", "1.0", "py3-none-win_amd64", files={"pkg/__init__.py": LATER})
     assert (scan(wheel).verdict, followed) == (Verdict.OK, [])
-    wheel = build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files={"pkg/__init__.py": "import pkg.gone\n"})
+    wheel = build_wheel(tmp_path, files={"pkg/__init__.py": "import pkg.gone\n"})
     scan(wheel)
     assert followed == ["pkg"]
 
 
-@pytest.mark.parametrize(
-    ("package", "requires", "verdict"),
-    [
-        ("pkg", ("numpy",), Verdict.BROKEN),
-        ("pkg", ("pkg-core",), Verdict.RISKY),
-        ("pkg", ("pkg-core; extra == 'more'", "pkg[more]; extra == 'all'"), Verdict.BROKEN),
-        ("mkl", ("mkl",), Verdict.BROKEN),
-    ],
-    ids=["of another name", "PyQt5.sip is a file of PyQt5-sip", "cramjam: for an extra", "mkl-service: known not to"],
+@named_cases(
+    "package, requires, verdict",
+    {
+        "of another name": ("pkg", ("numpy",), Verdict.BROKEN),
+        "PyQt5.sip is a file of PyQt5-sip": ("pkg", ("pkg-core",), Verdict.RISKY),
+        "cramjam: for an extra": ("pkg", ("pkg-core; extra == 'more'", "pkg[more]; extra == 'all'"), Verdict.BROKEN),
+        "mkl-service: known not to": ("mkl", ("mkl",), Verdict.BROKEN),
+    },
 )
 def test_unless_another_distribution_may_have_it(tmp_path, package, requires, verdict):
     files = {f"{package}/__init__.py": f"from {package} import _core\n"}
-    report = scan(build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files=files, requires=requires))
+    report = scan(build_wheel(tmp_path, files=files, requires=requires))
     assert report.verdict is verdict
 
 
@@ -321,19 +342,26 @@ FAR = {"pkg/__init__.py": "".join(f"from . import m{count}\n" for count in range
 FAR |= {f"pkg/m{count}.py": "from ._gone import f\n" if count == 79 else "" for count in range(80)}
 
 
-@pytest.mark.parametrize(
-    ("files", "tag", "found"),
-    [
-        ({"pkg/__init__.py": OPEN, "pkg/a.py": "from ._gone import f\n"}, "cp311", True),
-        ({"pkg/__init__.py": OPEN, "pkg/a.py": "from pkg import _gone\n"}, "cp311", True),
-        ({"pkg/__init__.py": OPEN, "pkg/a.py": "if OTHER:\n    from ._gone import f\n"}, "cp311", False),
-        ({"pkg/__init__.py": f"{OPEN}'_gone'\n", "pkg/a.py": "from pkg import _gone\n"}, "cp311", False),
-        ({"pkg/__init__.py": f"__path__.append('x')\n{OPEN}", "pkg/a.py": "from pkg._gone import f\n"}, "cp311", False),
-        ({"pkg/__init__.py": "from ._gone import f\n"}, "cp37", True),
-        (FAR, "cp311", True),
-    ],
-    ids=["mdtraj", "numba: a name", "a condition", "a name of the package", "found elsewhere", "old", "pandas: far"],
-)  # fmt: skip
+@named_cases(
+    "files, tag, found",
+    {
+        "mdtraj": ({"pkg/__init__.py": OPEN, "pkg/a.py": "from ._gone import f\n"}, "cp311", True),
+        "numba: a name": ({"pkg/__init__.py": OPEN, "pkg/a.py": "from pkg import _gone\n"}, "cp311", True),
+        "a condition": ({"pkg/__init__.py": OPEN, "pkg/a.py": "if OTHER:\n    from ._gone import f\n"}, "cp311", False),
+        "a name of the package": (
+            {"pkg/__init__.py": f"{OPEN}'_gone'\n", "pkg/a.py": "from pkg import _gone\n"},
+            "cp311",
+            False,
+        ),
+        "found elsewhere": (
+            {"pkg/__init__.py": f"__path__.append('x')\n{OPEN}", "pkg/a.py": "from pkg._gone import f\n"},
+            "cp311",
+            False,
+        ),
+        "old": ({"pkg/__init__.py": "from ._gone import f\n"}, "cp37", True),
+        "pandas: far": (FAR, "cp311", True),
+    },
+)
 def test_a_module_that_is_imported_for_certain_in_an_import_that_is_not_followed_to_its_end(
     tmp_path, files, tag, found
 ):
@@ -347,10 +375,10 @@ def test_a_module_that_is_imported_for_certain_in_an_import_that_is_not_followed
 def test_no_import_is_followed_for_a_name_that_the_code_does_without(tmp_path, monkeypatch, caught, follows):
     """SciPy imports ``_distributor_init_local`` in a ``try``; its ``__init__`` defines names that it does not spell."""
     code = f"def f():\n    return globals()\n\ntry:\n    from . import _local\nexcept {caught}:\n    pass\n"
-    files = {"pkg/__init__.py": code, "pkg/_c.cp311-win_amd64.pyd": forge_dll("_c.pyd", exports=["PyInit__c"])}
+    files = {"pkg/__init__.py": code, "pkg/_c.cp311-win_amd64.pyd": extension(name="_c")}
     followed, follow = [], FollowedImports._follow
     monkeypatch.setattr(FollowedImports, "_follow", lambda self, top: followed.append(top) or follow(self, top))
-    report = scan(build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files=files))
+    report = scan(build_wheel(tmp_path, files=files))
     assert len(followed) == follows
     assert (report.verdict is Verdict.BROKEN) == bool(follows)
 
@@ -388,10 +416,9 @@ def test_a_folder_that_could_not_be_read_may_be_that_of_a_requirement(code, expe
     assert "puts it into Library/bin, which nothing adds to the search" in found.because
 
 
-@pytest.mark.parametrize(
-    ("first", "expected"),
-    [("dpctl", MayComeFrom), ("numpy", OwnedBy)],
-    ids=["dpctl requires intel-cmplr-lib-rt", "numpy requires nothing"],
+@named_cases(
+    "first, expected",
+    {"dpctl requires intel-cmplr-lib-rt": ("dpctl", MayComeFrom), "numpy requires nothing": ("numpy", OwnedBy)},
 )
 def test_a_distribution_with_requirements_in_the_same_folder_may_add_it(first, expected):
     """dpnp needs DLLs of onemkl-sycl-dft, and dpctl, which it imports first, adds Library/bin for others."""
@@ -422,14 +449,13 @@ def test_what_the_distributions_of_extras_require():
     assert "only with the extra 'cudnn'" in found.because
 
 
-@pytest.mark.parametrize(
-    ("code", "beside", "expected"),
-    [
-        ("import dpctl\nfrom . import ext\n", False, Verdict.UNSURE),
-        ("import dpctl\nfrom . import ext\n", True, Verdict.UNSURE),
-        ("from . import ext\n", False, Verdict.BROKEN),
-    ],
-    ids=["imported first", "and at hand, without what it requires", "not imported"],
+@named_cases(
+    "code, beside, expected",
+    {
+        "imported first": ("import dpctl\nfrom . import ext\n", False, Verdict.UNSURE),
+        "and at hand, without what it requires": ("import dpctl\nfrom . import ext\n", True, Verdict.UNSURE),
+        "not imported": ("from . import ext\n", False, Verdict.BROKEN),
+    },
 )
 def test_what_is_imported_first_may_add_the_folder_that_distributions_share(tmp_path, code, beside, expected):
     """dpnp was called broken: dpctl adds ``Library/bin`` in a venv, for requirements of its own."""
@@ -447,18 +473,17 @@ def test_what_is_imported_first_may_add_the_folder_that_distributions_share(tmp_
 NAMES_TORCH = forge_dll("_more.pyd", exports=["PyInit__more"], sections={".names": b"\0torch\0"})
 
 
-@pytest.mark.parametrize(
-    ("requires", "code", "files", "expected"),
-    [
-        ("torch", "import torch\n" + THEN, {}, OwnedBy),
-        ("torch", THEN, {}, MayComeFrom),
-        ("torch", "import numpy\n" + THEN, {}, MayComeFrom),
-        ("torch", "import torchvision\n" + THEN, {}, OwnedBy),
-        ("torch", "import flux_of_nobody\n" + THEN, {}, OwnedBy),
-        ("torch", THEN, {"pkg/other.py": "def run():\n    import torch\n"}, OwnedBy),
-        ("torch", THEN, {"pkg/_more.pyd": NAMES_TORCH}, OwnedBy),
-    ],
-    ids=["imported", "never", "NumPy does not", "torchvision does", "what is not known may", "a function", "Cython"],
+@named_cases(
+    "requires, code, files, expected",
+    {
+        "imported": ("torch", "import torch\n" + THEN, {}, OwnedBy),
+        "never": ("torch", THEN, {}, MayComeFrom),
+        "NumPy does not": ("torch", "import numpy\n" + THEN, {}, MayComeFrom),
+        "torchvision does": ("torch", "import torchvision\n" + THEN, {}, OwnedBy),
+        "what is not known may": ("torch", "import flux_of_nobody\n" + THEN, {}, OwnedBy),
+        "a function": ("torch", THEN, {"pkg/other.py": "def run():\n    import torch\n"}, OwnedBy),
+        "Cython": ("torch", THEN, {"pkg/_more.pyd": NAMES_TORCH}, OwnedBy),
+    },
 )
 def test_a_distribution_that_loads_its_dlls_when_it_is_imported_has_to_be(requires, code, files, expected):
     """An extension of torch whose package does not import torch was OK, and is broken where torch is at hand."""

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from tests.support.wheels import build_wheel
+from tests.support.wheels import ALONE, build_wheel
 from tools.forge import forge_dll
-from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.exam.scan import scan
 from wheelfix.report.words import import_statement
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TAIL = ".cp311-win_amd64.pyd"
 
@@ -24,9 +20,8 @@ def predicted(folder: Path, code: str) -> str:
     for path in ("p/_a", "p/_z", "p/sub/_s"):
         name = path.rpartition("/")[2]
         files[path + TAIL] = forge_dll(f"{name}.pyd", imports={"gone.dll": ["f"]}, exports=[f"PyInit_{name}"])
-    wheel = build_wheel(folder, "p", "1.0", files=files)
-    failure = scan(wheel, ScanOptions(roots=RootOptions(discover=False))).first_failure
-    assert failure is not None
+    wheel = build_wheel(folder, "p", files=files)
+    failure = scan(wheel, ALONE).first_failure
     return failure.message.partition("importing ")[2].partition(":")[0]
 
 
@@ -52,7 +47,7 @@ def test_a_package_above_a_module_imports_its_sibling_first(tmp_path):
     for name in ("_a", "_z"):
         module = forge_dll(f"{name}.pyd", imports={"gone.dll": ["f"]}, exports=[f"PyInit_{name}"])
         files[f"ns/p/{name}{TAIL}"] = module
-    report = scan(build_wheel(tmp_path, "p", "1.0", files=files), ScanOptions(roots=RootOptions(discover=False)))
+    report = scan(build_wheel(tmp_path, "p", files=files), ALONE)
     assert import_statement(report) == "import ns.p._z"
 
 
@@ -62,15 +57,14 @@ def test_the_statement_names_no_class_of_an_exception(tmp_path):
         "import ctypes, os\npath = os.path.join(os.path.dirname(__file__), 'x.dll')\n"
         "if not os.path.isfile(path):\n    raise ImportError('no x')\nctypes.CDLL(path)\n"
     )
-    wheel = build_wheel(tmp_path, "p", "1.0", files={"p/__init__.py": code})
-    report = scan(wheel, ScanOptions(roots=RootOptions(discover=False)))
+    wheel = build_wheel(tmp_path, "p", files={"p/__init__.py": code})
+    report = scan(wheel, ALONE)
     assert report.first_failure is not None
     assert import_statement(report) == "loading x.dll"
 
 
 def test_an_absent_folder_is_told_in_windows_words(tmp_path):
     code = "import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), 'lib'))\n"
-    wheel = build_wheel(tmp_path, "p", "1.0", files={"p/__init__.py": code})
-    failure = scan(wheel, ScanOptions(roots=RootOptions(discover=False))).first_failure
-    assert failure is not None
+    wheel = build_wheel(tmp_path, "p", files={"p/__init__.py": code})
+    failure = scan(wheel, ALONE).first_failure
     assert failure.message == r"FileNotFoundError: [WinError 2] The system cannot find the file specified: '…\p\lib'"

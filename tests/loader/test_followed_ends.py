@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.oracle.graph import Dll
+from tests.support.tables import named_cases
 from tests.support.views import make_view
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.resolve import resolve
@@ -19,13 +18,13 @@ DLLS = (
 )
 
 
-@pytest.mark.parametrize(
-    ("code", "expected"),
-    [
-        pytest.param({}, 0, id="nothing is loaded before"),
-        pytest.param({"pkg/y": LOADS.format("os.pardir, 'libs', 'bar.dll'")}, 127, id="the package between loads"),
-        pytest.param({"pkg": LOADS.format("'libs', 'bar.dll'")}, 127, id="the outer package loads"),
-    ],
+@named_cases(
+    "code, expected",
+    {
+        "nothing is loaded before": ({}, 0),
+        "the package between loads": ({"pkg/y": LOADS.format("os.pardir, 'libs', 'bar.dll'")}, 127),
+        "the outer package loads": ({"pkg": LOADS.format("'libs', 'bar.dll'")}, 127),
+    },
 )
 def test_a_module_meets_what_every_package_above_it_has_loaded(code, expected):
     """A DLL of the name that is loaded already answers, also where it has no such function."""
@@ -41,52 +40,46 @@ UNCLEAR = "import random\nif random.random() > 2:\n    from pkg import more\n"
 GONE = LOADS.format("'core.dll'")
 
 
-@pytest.mark.parametrize(
-    ("files", "faults"),
-    [
-        pytest.param(
+@named_cases(
+    "files, faults",
+    {
+        "what is unclear has to do with other things, as in mne_lsl": (
             {"pkg/__init__.py": "from pkg import docs, load\n", "pkg/docs.py": UNCLEAR, "pkg/load.py": GONE},
             [("load", True, True)],
-            id="what is unclear has to do with other things, as in mne_lsl",
         ),
-        pytest.param(
+        "what is unclear is where DLLs are loaded": (
             {"pkg/__init__.py": "from pkg import load\n", "pkg/load.py": UNCLEAR + GONE},
             [("load", False, True)],
-            id="what is unclear is where DLLs are loaded",
         ),
-        pytest.param(
+        "it depends on a module that may be there, as in pyvips": (
             {
                 "pkg/__init__.py": "try:\n    import _api\nexcept Exception:\n    from cffi import FFI\n"
                 "    lib = FFI().dlopen('libvips-42.dll')\n"
             },
             [("load", False, True)],
-            id="it depends on a module that may be there, as in pyvips",
         ),
-        pytest.param(
+        "the same with a DLL of the package": (
             {
                 "pkg/__init__.py": "try:\n    import _api\nexcept Exception:\n    import ctypes, os\n    "
                 + GONE.splitlines()[1]
             },
             [("load", False, True)],
-            id="the same with a DLL of the package",
         ),
-        pytest.param(
+        "the import gets nowhere, and a file beside it asks for a DLL that is not there, as in ddtrace": (
             {
                 "pkg/__init__.py": "import pkg.more\n" + UNCLEAR * 12,
                 "pkg/waf.py": GONE,
             },
             [("load", True, False)],
-            id="the import gets nowhere, and a file beside it asks for a DLL that is not there, as in ddtrace",
         ),
-        pytest.param(
+        "the name of the DLL comes from a list that may be empty": (
             {
                 "pkg/__init__.py": "import ctypes, os\nname = [n for n in os.listdir('.') if n == 'x']\n"
                 "ctypes.CDLL(name[0])\n"
             },
             [("unread", False, True)],
-            id="the name of the DLL comes from a list that may be empty",
         ),
-    ],
+    },
 )
 def test_what_an_import_that_is_not_followed_to_its_end_meets(files, faults):
     view = make_view({f"{SITE_PACKAGES}/{path}": data for path, data in (files | {"pkg/more.py": ""}).items()})

@@ -7,21 +7,19 @@ import json
 import pytest
 
 from tests.support.environments import install, lay
-from tests.support.wheels import build_wheel
-from tools.forge import forge_dll
-from wheelfix.base.options import RootOptions, ScanOptions
+from tests.support.wheels import ALONE, build_wheel, extension, library
 from wheelfix.exam.scan import scan_all
 from wheelfix.loader.places import open_environment
 from wheelfix.model import ScanReport, Verdict
 
 SITE = "Lib/site-packages"
-NEEDS_FLUX = forge_dll("_ext.pyd", imports={"flux.dll": ("f",)}, exports=["PyInit__ext"])
-FLUX = forge_dll("flux.dll", exports=["f"])
+NEEDS_FLUX = extension("flux.dll", name="_ext")
+FLUX = library("flux.dll")
 ABOUT = {"url": "file:///C:/projects/flux", "dir_info": {"editable": True}}
 
 
 def scanned(env) -> dict[str, ScanReport]:
-    found = list(scan_all([env], ScanOptions(roots=RootOptions(discover=False))))
+    found = list(scan_all([env], ALONE))
     assert all(isinstance(one, ScanReport) for one in found), found
     return {one.name: one for one in found}
 
@@ -32,7 +30,7 @@ def codes(report):
 
 def user(folder, code="import flux\n", requires=("flux",)):
     files = {"user/__init__.py": code, "user/_ext.pyd": NEEDS_FLUX}
-    return build_wheel(folder, "user", "1.0", files=files, requires=requires)
+    return build_wheel(folder, "user", files=files, requires=requires)
 
 
 def editable(env, name="flux", *, record: str, about=None):

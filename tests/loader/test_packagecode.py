@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.tables import named_cases
 from tests.support.views import make_view
+from tests.support.wheels import library
 from tools.forge import forge_dll
 from wheelfix.loader.followed import followed_imports
 from wheelfix.loader.packagecode import package_loads
@@ -67,7 +69,7 @@ def test_a_folder_that_code_adds_is_searched():
     files = {
         f"{SITE}pkg/__init__.py": ADDS_LIBS,
         f"{SITE}pkg/_x.pyd": extension({"helper.dll": ["f"]}),
-        f"{SITE}pkg.libs/helper.dll": forge_dll("helper.dll", exports=["f"]),
+        f"{SITE}pkg.libs/helper.dll": library("helper.dll"),
     }
     resolution = resolve(make_view(files), Profile())
     assert resolution.first_failure is None
@@ -118,7 +120,7 @@ def test_where_only_the_code_of_delvewheel_matters_none_is_read(more, known):
     files = {
         f"{SITE}pkg/__init__.py": PATCH,
         f"{SITE}pkg/_x.pyd": extension({"helper.dll": ["f"]}),
-        f"{SITE}pkg.libs/helper.dll": forge_dll("helper.dll", exports=["f"]),
+        f"{SITE}pkg.libs/helper.dll": library("helper.dll"),
     }
     view, comment = make_view({**files, **more}), f"{SITE}pkg/read.py"
     loads, same = package_loads(view, Profile()), make_view({**files, **more, comment: "def f():\n    CDLL = 1\n"})
@@ -207,9 +209,7 @@ def test_dlls_named_in_code_are_loaded_and_predicted_as_ctypes_tells_it():
     )
 
 
-@pytest.mark.parametrize(
-    ("needed", "code"), [({"gone.dll": ["f"]}, "0x7e"), ({"base.dll": ["gone"]}, "0x7f")], ids=["126", "127"]
-)
+@named_cases("needed, code", {"126": ({"gone.dll": ["f"]}, "0x7e"), "127": ({"base.dll": ["gone"]}, "0x7f")})
 def test_what_cffi_loads_is_predicted_as_cffi_tells_it(needed, code):
     opens = (
         "def open_dll():\n"
@@ -221,7 +221,7 @@ def test_what_cffi_loads_is_predicted_as_cffi_tells_it(needed, code):
     files = {
         f"{SITE}pkg/__init__.py": opens,
         f"{SITE}pkg/core.dll": forge_dll("core.dll", imports=needed),
-        f"{SITE}pkg/base.dll": forge_dll("base.dll", exports=["f"]),
+        f"{SITE}pkg/base.dll": library("base.dll"),
     }
     view = make_view(files)
     assert package_loads(view, Profile()).files[0].events == (LoadEvent(f"{SITE}pkg/core.dll", "cffi"),)
@@ -290,23 +290,23 @@ def test_the_import_error_names_the_module_and_not_the_culprit():
     assert "gone.dll is missing, which _x.pyd imports" in prediction.explanation
 
 
-@pytest.mark.parametrize(
-    ("name", "profile", "kind"),
-    [
-        pytest.param("KERNEL32.dll", Profile(), System, id="windows"),
-        pytest.param("api-ms-win-crt-runtime-l1-1-0.dll", Profile(), System, id="api-set"),
-        pytest.param("api-ms-win-core-file-l1-2-9.dll", Profile(), System, id="api-set-bumped-digit"),
-        pytest.param("api-ms-win-nobody-knows-l1-1-0.dll", Profile(), Missing, id="unknown-api-set"),
-        pytest.param("python311.dll", Profile(python=(3, 11)), PythonRuntime, id="python"),
-        pytest.param("python39.dll", Profile(python=(3, 11)), Missing, id="another-python"),
-        pytest.param("vcruntime140.dll", Profile(assume=frozenset()), PythonRuntime, id="shipped-with-python"),
-        pytest.param("msvcp140.dll", Profile(), VcRedist, id="vcredist"),
-        pytest.param("msvcp140.dll", Profile(assume=frozenset()), Missing, id="no-vcredist"),
-        pytest.param("msvcp140d.dll", Profile(), Missing, id="debug-runtime"),
-        pytest.param("nvcuda.dll", Profile(), Driver, id="driver"),
-        pytest.param("nvcuda.dll", Profile(assume=frozenset()), Missing, id="no-driver"),
-        pytest.param("OpenCL.dll", Profile(assume=frozenset()), Driver, id="another-vendors-driver"),
-    ],
+@named_cases(
+    "name, profile, kind",
+    {
+        "windows": ("KERNEL32.dll", Profile(), System),
+        "api-set": ("api-ms-win-crt-runtime-l1-1-0.dll", Profile(), System),
+        "api-set-bumped-digit": ("api-ms-win-core-file-l1-2-9.dll", Profile(), System),
+        "unknown-api-set": ("api-ms-win-nobody-knows-l1-1-0.dll", Profile(), Missing),
+        "python": ("python311.dll", Profile(python=(3, 11)), PythonRuntime),
+        "another-python": ("python39.dll", Profile(python=(3, 11)), Missing),
+        "shipped-with-python": ("vcruntime140.dll", Profile(assume=frozenset()), PythonRuntime),
+        "vcredist": ("msvcp140.dll", Profile(), VcRedist),
+        "no-vcredist": ("msvcp140.dll", Profile(assume=frozenset()), Missing),
+        "debug-runtime": ("msvcp140d.dll", Profile(), Missing),
+        "driver": ("nvcuda.dll", Profile(), Driver),
+        "no-driver": ("nvcuda.dll", Profile(assume=frozenset()), Missing),
+        "another-vendors-driver": ("OpenCL.dll", Profile(assume=frozenset()), Driver),
+    },
 )
 def test_what_the_target_machine_brings(name, profile, kind):
     view = make_view({f"{SITE}pkg/_x.pyd": extension({name: ["f"]})})
@@ -320,27 +320,26 @@ BACKENDS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("code", "guarded"),
-    [
-        pytest.param("try:\n    from pkg import _tbb as lib\nexcept ImportError:\n    pass", True, id="from-package"),
-        pytest.param("try:\n    from . import _tbb\nexcept (ImportError, OSError):\n    _tbb = None", True, id="dot"),
-        pytest.param("try:\n    import pkg._tbb\nexcept:\n    pass", True, id="bare-except"),
-        pytest.param("with suppress(ImportError):\n    from ._tbb import f", True, id="suppress"),
-        pytest.param("try:\n    import_module('pkg._tbb')\nexcept Exception:\n    pass", True, id="import-module"),
-        pytest.param(
+@named_cases(
+    "code, guarded",
+    {
+        "from-package": ("try:\n    from pkg import _tbb as lib\nexcept ImportError:\n    pass", True),
+        "dot": ("try:\n    from . import _tbb\nexcept (ImportError, OSError):\n    _tbb = None", True),
+        "bare-except": ("try:\n    import pkg._tbb\nexcept:\n    pass", True),
+        "suppress": ("with suppress(ImportError):\n    from ._tbb import f", True),
+        "import-module": ("try:\n    import_module('pkg._tbb')\nexcept Exception:\n    pass", True),
+        "a spec, as comfy_kitchen makes one": (
             "try:\n    s = spec_from_file_location('pkg._tbb', path)\n    s.loader.exec_module(module_from_spec(s))\n"
             "except Exception:\n    pass",
             True,
-            id="a spec, as comfy_kitchen makes one",
         ),
-        pytest.param("s = spec_from_file_location('pkg._tbb', path)", False, id="a spec, not caught"),
-        pytest.param("try:\n    from . import _tbb\nexcept ImportError as e:\n    raise X from e", False, id="raised"),
-        pytest.param("try:\n    from . import _tbb\nexcept KeyError:\n    pass", False, id="another-error"),
-        pytest.param("try:\n    pass\nexcept ImportError:\n    from . import _tbb", False, id="in-the-handler"),
-        pytest.param("from . import _tbb", False, id="plain"),
-        pytest.param("", False, id="imported-by-nobody"),
-    ],
+        "a spec, not caught": ("s = spec_from_file_location('pkg._tbb', path)", False),
+        "raised": ("try:\n    from . import _tbb\nexcept ImportError as e:\n    raise X from e", False),
+        "another-error": ("try:\n    from . import _tbb\nexcept KeyError:\n    pass", False),
+        "in-the-handler": ("try:\n    pass\nexcept ImportError:\n    from . import _tbb", False),
+        "plain": ("from . import _tbb", False),
+        "imported-by-nobody": ("", False),
+    },
 )
 def test_an_import_that_the_code_catches_does_not_break_the_package(code, guarded):
     """numba tries its TBB backend, and takes another when there is no tbb12.dll."""
@@ -368,9 +367,9 @@ def test_the_first_of_several_places_that_loads_is_taken():
     files = {
         f"{SITE}pkg/__init__.py": code,
         f"{SITE}pkg/_x.pyd": extension({"core.dll": ["f"]}),
-        f"{SITE}pkg/core.dll": forge_dll("core.dll", imports={"lz4.dll": ["g"]}, exports=["f"]),
-        f"{SITE}pkg.libs/core.dll": forge_dll("core.dll", imports={"lz4-1a2b.dll": ["g"]}, exports=["f"]),
-        f"{SITE}pkg.libs/lz4-1a2b.dll": forge_dll("lz4-1a2b.dll", exports=["g"]),
+        f"{SITE}pkg/core.dll": library("core.dll", "lz4.dll:g"),
+        f"{SITE}pkg.libs/core.dll": library("core.dll", "lz4-1a2b.dll:g"),
+        f"{SITE}pkg.libs/lz4-1a2b.dll": library("lz4-1a2b.dll:g"),
     }
     resolution = resolve(make_view(files), Profile())
     assert resolution.first_failure is None

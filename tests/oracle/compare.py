@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from tests.oracle.graph import Dll, Graph
 from tests.oracle.observe import Observation, observe
 from tests.oracle.predict import Expectation, expect
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from tests.oracle.graph import Dll, Graph
-    from tests.oracle.wine import Wine
+from tests.oracle.wine import Wine
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.oracle.wine import Unavailable, Wine, native_wine, x64_wine
 from tests.oracle.winpython import WindowsPython, windows_python
 from tests.support.tiers import unavailable
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture(scope="session")

@@ -6,16 +6,13 @@ Neither multiarch nor binfmt nor a chroot nor a display is needed. It takes a fe
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from wheelfix.base.programs import find_program, run_program
 from wheelfix.base.values import frozen
 from wheelfix.errors import EnvironmentFailure
 from wheelfix.trial.winpython import cache_folder, locked
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 PACKAGES = ("wine64", "libwine", "libc6", "libgcc-s1", "libunwind8", "liblzma5", "libz-mingw-w64")
 UNWANTED = ("./usr/share/doc", "./usr/share/man", "./usr/i686*", "*/i386-windows", "./usr/lib/gcc")

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
 
 from tests.oracle.graph import APPLICATION, AS_TORCH_DOES, Dll, Graph, Load
-from wheelfix.model import Machine
-
-if TYPE_CHECKING:
-    from wheelfix.model import Symbol
+from wheelfix.model import Machine, Symbol
 
 FOLDERS = ("pkg/lib", "pkg/libs", "Library/bin", "other place", "ünïcode", APPLICATION)
 NAMES = ("alpha", "Beta", "c10_x", "delta.1", "omp-5md", "Zeta64_11", "eps", "torch_y")

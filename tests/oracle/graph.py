@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from tools.forge import forge_dll
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from tools.forge import Export
-    from wheelfix.model import Machine, Symbol
+from tools.forge import Export, forge_dll
+from wheelfix.model import Machine, Symbol
 
 APPLICATION = "app"
 """The folder of the program that loads, which Windows calls the application directory."""

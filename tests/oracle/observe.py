@@ -5,17 +5,13 @@ from __future__ import annotations
 import re
 import shutil
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.oracle.graph import APPLICATION, Graph, Load, write
 from tests.oracle.wine import Wine, loader_program, windows_path
 from wheelfix.knowledge.winerrors import NOT_FOUND, deviations
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
 
 DEBUG = "-all,err+module,warn+module,trace+module"
 ATTEMPTS = 3

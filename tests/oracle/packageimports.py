@@ -16,9 +16,10 @@ import os
 import shutil
 import sys
 import zipfile
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.oracle.packagerecords import AGREEMENT, RECORDS, from_record, load, save, save_agreement, to_record
 from tests.oracle.sourceparts import made_part
@@ -31,14 +32,8 @@ from wheelfix.errors import WheelfixError
 from wheelfix.model import Machine, Verdict
 from wheelfix.streams.output import WorkFolder
 from wheelfix.streams.pool import interruptible
-from wheelfix.trial.model import Agreement, ImportAnswer, TrialOptions
-from wheelfix.trial.run import CHILD, compare, empty, expectations, observed_from, open_interpreter
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from wheelfix.trial.model import Expected, Interpreter, Observed
-    from wheelfix.trial.run import Expectations
+from wheelfix.trial.model import Agreement, Expected, ImportAnswer, Interpreter, Observed, TrialOptions
+from wheelfix.trial.run import CHILD, Expectations, compare, empty, expectations, observed_from, open_interpreter
 
 HERE = Path(__file__).parent
 CASES = Path(__file__).with_name("packageimports.toml")

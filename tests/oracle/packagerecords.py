@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wheelfix.knowledge.system import classify
 from wheelfix.model import Machine
 from wheelfix.rules.wording import last_part
 from wheelfix.trial.model import LoadedFile, Observed, RaisedError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 RECORDS = Path(__file__).with_name("packagerecords.json")
 AGREEMENT = Path(__file__).with_name("packageagreement.json")

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from tests.oracle.graph import APPLICATION
+from tests.oracle.graph import APPLICATION, Graph
 from tests.support.views import make_view
 from wheelfix.loader.loading import Loader, Target
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.view import base_name, parent
-
-if TYPE_CHECKING:
-    from tests.oracle.graph import Graph
-    from wheelfix.model import Machine
+from wheelfix.model import Machine
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import re
 import tarfile
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 from tests.oracle.standins import HELPER, INIT, Skeleton
 from tests.oracle.torchcode import loading_code
 from tools.forge import forge_dll
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 ENDING = ".tar.gz"
 TAGS = "cp311-cp311-win_amd64"

@@ -13,22 +13,16 @@ import re
 import tempfile
 import zipfile
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 
 import wheelfix
 from tests.oracle.wine import zig
 from tests.support.tiers import cache_folder
-from tests.support.wheels import build_wheel
+from tests.support.wheels import ALONE, build_wheel
 from tools.forge import forge_dll
-from wheelfix.base.options import RootOptions, ScanOptions
-from wheelfix.model import Image, Machine, dll_key
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from wheelfix.model import Symbol
+from wheelfix.model import Image, Machine, Symbol, dll_key
 
 HERE = Path(__file__).parent
 HELPER = "wheelfix_standin"
@@ -95,7 +89,7 @@ def skeletons(wheels: Iterable[Path], *, exports: bool = False) -> list[Skeleton
 
 
 def _images(wheel: Path) -> dict[str, Image]:
-    report = wheelfix.scan(wheel, options=ScanOptions(roots=RootOptions(discover=False)))
+    report = wheelfix.scan(wheel, options=ALONE)
     return {image.path: image.facts for image in report.images if isinstance(image.facts, Image)}
 
 
@@ -167,7 +161,7 @@ def helper_wheel(
         symbols = sorted(symbol for dll, symbol in wanted if dll == name)
         if symbols:
             files[f"{HELPER}-1.0.data/data/{name}"] = forge_dll(name, exports=symbols)
-    found = [build_wheel(folder, HELPER, "1.0", "cp311-cp311-win_amd64", files)]
+    found = [build_wheel(folder, HELPER, files=files)]
     for name, top in plain.items():
         code = PLAIN_CODE.get(top) or f'from {HELPER} import attribute as __getattr__\n__version__ = "99.0.0"\n'
         if name:

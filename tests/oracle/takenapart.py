@@ -6,9 +6,9 @@ import random
 import shutil
 import tempfile
 import zipfile
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.oracle.graph import APPLICATION
 from tests.oracle.wine import Wine, loader_program, windows_path
@@ -20,14 +20,9 @@ from wheelfix.exam.scan import scan
 from wheelfix.knowledge.system import runtime_file
 from wheelfix.loader.places import view_of_wheel
 from wheelfix.loader.view import SITE_PACKAGES
-from wheelfix.model import Image, dll_key
+from wheelfix.model import Image, Resolution, dll_key
 from wheelfix.repairs.repair import repair_wheel
 from wheelfix.roots.choice import never_vendored
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from wheelfix.model import Resolution
 
 LAYOUTS = ("beside", "libs", "auto")
 PYTHON_DLLS = ("python3.dll", "python311.dll", "vcruntime140.dll", "vcruntime140_1.dll", "libffi-8.dll")

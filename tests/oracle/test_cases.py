@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -15,16 +16,10 @@ from tests.oracle.generate import generate
 from tests.oracle.graph import APPLICATION, Dll, Graph, Load, write
 from tests.oracle.observe import deviations, observe
 from tests.oracle.predict import expect
-from tests.oracle.wine import host_machine, loader_program, windows_path
+from tests.oracle.wine import Wine, host_machine, loader_program, windows_path
 from tests.support.tiers import impossible
 from wheelfix.diagnosis.symptoms.recordings import read_recordings
 from wheelfix.model import Machine
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.oracle.wine import Wine
 
 MACHINES = (Machine.AMD64, Machine.ARM64)
 WRITTEN = {machine: {case.id: case for case in cases(machine)} for machine in MACHINES}

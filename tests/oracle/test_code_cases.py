@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.oracle import codecases, packagestyles
+from tests.oracle.codecases import CodeCase
 from tests.oracle.codewheels import Result, from_record, measure, predicted, recorded, table, variants, wheel_of
 from tests.oracle.wine import wine_for_trials, wine_options
 from wheelfix.model import Machine
 from wheelfix.streams.output import WorkFolder
 from wheelfix.trial.model import TrialOptions
 from wheelfix.trial.run import compare, open_interpreter
-
-if TYPE_CHECKING:
-    from tests.oracle.codecases import CodeCase
 
 SETS = {
     "first": codecases.FIRST,

@@ -10,20 +10,17 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.oracle.graph import Dll, Graph, Load
 from tests.oracle.observe import observe
+from tests.oracle.wine import Wine
 from tests.support.views import make_view
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.resolve import resolve
 from wheelfix.loader.view import SITE_PACKAGES
-
-if TYPE_CHECKING:
-    from tests.oracle.wine import Wine
-    from wheelfix.model import Machine
+from wheelfix.model import Machine
 
 COUNT = int(os.environ.get("WHEELFIX_PACKAGES", "100"))
 AT_ONCE = 4

@@ -8,15 +8,16 @@ import random
 import shutil
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.oracle.graph import Dll, Graph, Load
 from tests.oracle.observe import observe
+from tests.oracle.wine import Wine
 from tests.support.parts import parts
 from tests.support.views import make_view
 from wheelfix.loader.installations import Distribution
@@ -25,11 +26,6 @@ from wheelfix.loader.profile import Profile
 from wheelfix.loader.resolve import ImportOrders
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import Machine
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.oracle.wine import Wine
 
 STEP = 20
 AT_ONCE = 4

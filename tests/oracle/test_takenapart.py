@@ -6,7 +6,8 @@ import json
 import subprocess
 import sys
 import zipfile
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,8 @@ from tests.oracle import builtwheels, takenapart
 from tests.oracle.observe import torch_loads
 from tests.oracle.takenapart import LAYOUTS, dlls_of, repaired, some_of, take_out
 from tests.oracle.torchcode import loading_code, version_file
+from tests.oracle.wine import Wine
+from tests.oracle.winpython import WindowsPython
 from tests.real import builder
 from tests.real.commands import repair, scan
 from tests.real.vendors import Unpacked
@@ -24,12 +27,6 @@ from tests.support.views import make_view
 from tests.support.wheels import build_wheel
 from tools.forge import forge_dll
 from wheelfix.model import Image
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.oracle.wine import Wine
-    from tests.oracle.winpython import WindowsPython
 
 SEEDS = (3, 11, 19)
 REAL = (  # one of so many DLLs is taken out

@@ -10,14 +10,17 @@ import json
 import subprocess
 import sys
 import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.oracle.observe import torch_loads
 from tests.oracle.torchcode import loading_code, version_file
+from tests.oracle.wine import Wine
+from tests.oracle.winpython import WindowsPython
 from tests.support.parts import some
 from tests.support.tiers import wheel
 from tests.support.wheels import build_wheel
@@ -26,12 +29,6 @@ from tools.forge import forge_dll
 from wheelfix.cli.main import main
 from wheelfix.knowledge.winerrors import message_text
 from wheelfix.model import Machine
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tests.oracle.wine import Wine
-    from tests.oracle.winpython import WindowsPython
 
 HERE = Path(__file__).parent
 RELEASES = {
@@ -153,7 +150,7 @@ def small_wheel(scenario: Scenario, release: str, code: str, folder: Path) -> Pa
     version = f"{release}+cu117" if scenario.cuda else release
     files = {path.format(version=version): data for path, data in scenario.files}
     text = {"torch/__init__.py": code, "torch/version.py": version_file(version, scenario.cuda)}
-    return build_wheel(folder, "torch", version, "cp311-cp311-win_amd64", {**text, **files})
+    return build_wheel(folder, "torch", version, files={**text, **files})
 
 
 def predictions(wheels: Mapping[str, Path]) -> dict[str, dict[str, Any] | None]:

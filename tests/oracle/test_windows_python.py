@@ -9,22 +9,19 @@ import subprocess
 import sys
 import warnings
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.oracle.wine import Unavailable, host_machine, windows_path
+from tests.oracle.winpython import WindowsPython
 from tests.oracle.winsite import install_into
 from tests.support.tiers import unavailable
 from tests.support.wheels import build_wheel
 from tools.forge import forge_dll
 from wheelfix.model import Machine
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.oracle.winpython import WindowsPython
 
 pytestmark = [pytest.mark.wine_x64, pytest.mark.slow]
 

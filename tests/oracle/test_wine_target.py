@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.oracle.cases import wants
 from tests.oracle.graph import Dll, Graph, Load
 from tests.oracle.observe import observe
-from tests.oracle.wine import windows_path
+from tests.oracle.wine import Wine, windows_path
+from tests.oracle.winpython import WindowsPython
 from tests.oracle.winsite import install_into
 from tools import make_target_list, windows_check
 from tools.windows_cases import cases
 from wheelfix.knowledge.targets import State, chosen_targets, known_target, missing_exports, presence
 from wheelfix.model import Machine
-
-if TYPE_CHECKING:
-    from tests.oracle.wine import Wine
-    from tests.oracle.winpython import WindowsPython
 
 THERE = (
     "advapi32 avrt bcrypt cfgmgr32 crypt32 d3d11 d3d12 dbghelp dnsapi dwmapi dwrite dxgi iphlpapi mf mfplat "

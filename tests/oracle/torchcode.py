@@ -5,10 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 import zipfile
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
 
 MARK = "LoadLibraryExW"
 BEFORE = "_rocm_init"

@@ -9,9 +9,10 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from tests.oracle.emulated import EmulatedWine, emulated_wine
 from tests.support.tiers import cache_folder, unavailable
@@ -20,9 +21,6 @@ from wheelfix.model import Machine
 from wheelfix.trial import wine as trial_wine
 from wheelfix.trial.wine import find_wine, installed_wine
 from wheelfix.trial.winpython import locked
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 HERE = Path(__file__).parent
 OVERRIDES = "mscoree,mshtml=;winemenubuilder.exe=d"

@@ -5,16 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.oracle.wine import Ran, Unavailable, Wine, windows_path
 from wheelfix.errors import WheelfixError
 from wheelfix.trial.winpython import cache_folder, locked, windows_home
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ import importlib.metadata
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 from unittest import mock
 
 from packaging.requirements import Requirement
@@ -19,9 +19,6 @@ import wheelfix
 from tests.oracle.wine import Unavailable
 from tests.support.tiers import cache_folder
 from wheelfix.trial.winpython import locked
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PACKAGE = Path(wheelfix.__file__).parent
 WINDOWS = {

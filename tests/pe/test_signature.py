@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.pe.raw import patched
 from tests.support.signing import PLAIN, Recipe, file_digest, headers, message, row, seq, signed, trust, with_table
+from tests.support.tables import named_cases
 from tools.forge import forge_dll
 from wheelfix.model import Signature
 from wheelfix.pe.signature import read_signature
@@ -75,20 +76,17 @@ def test_a_table_in_the_middle_hides_no_section(roots):
     assert "not at the end of the file" in found.reason
 
 
-@pytest.mark.parametrize(
-    ("file", "reason"),
-    [
-        pytest.param(FILE + b"appended", "not at the end", id="bytes-behind"),
-        pytest.param(FILE + bytes(8), "not at the end", id="zeros-behind"),
-        pytest.param(moved(FILE, TABLE, len(FILE) - TABLE - 8), "not at the end", id="too-short"),
-        pytest.param(moved(FILE, TABLE - 4, len(FILE) - TABLE + 4), "multiple of 8", id="misaligned"),
-        pytest.param(moved(FILE, 0, len(FILE)), "multiple of 8", id="at-zero"),
-        pytest.param(moved(FILE, TABLE - 512, len(FILE) - TABLE + 512), "covers headers or sections", id="sections"),
-        pytest.param(moved(FILE, 8, len(FILE) - 8), "covers headers or sections", id="headers"),
-        pytest.param(moved(FILE, 0x7FFFFFF0, 0xFFFFFFF0), "not at the end", id="outside"),
-        pytest.param(moved(PLAIN + bytes(-len(PLAIN) % 8), TABLE, 0xFFFFFFF8), "not at the end", id="beyond"),
-        pytest.param(with_table(PLAIN, b"\0" * 4), "has 4 bytes", id="tiny"),
-    ],
+@named_cases(
+    "file, reason",
+    {
+        "bytes-behind": (FILE + b"appended", "not at the end"),
+        "too-short": (moved(FILE, TABLE, len(FILE) - TABLE - 8), "not at the end"),
+        "misaligned": (moved(FILE, TABLE - 4, len(FILE) - TABLE + 4), "multiple of 8"),
+        "sections": (moved(FILE, TABLE - 512, len(FILE) - TABLE + 512), "covers headers or sections"),
+        "headers": (moved(FILE, 8, len(FILE) - 8), "covers headers or sections"),
+        "outside": (moved(FILE, 0x7FFFFFF0, 0xFFFFFFF0), "not at the end"),
+        "tiny": (with_table(PLAIN, b"\0" * 4), "has 4 bytes"),
+    },
 )
 def test_tables_that_windows_would_not_accept(roots, file, reason):
     found = read(file, roots)
@@ -99,23 +97,21 @@ def test_tables_that_windows_would_not_accept(roots, file, reason):
 MESSAGE = message(file_digest(PLAIN))
 
 
-@pytest.mark.parametrize(
-    ("table", "status", "reason"),
-    [
-        pytest.param(row(MESSAGE + b"x" * 8), "invalid", "bytes that nothing signs", id="appended"),
-        pytest.param(row(MESSAGE + bytes(64)), "invalid", "bytes that nothing signs", id="zeros-appended"),
-        pytest.param(row(MESSAGE + b"x"), "invalid", "bytes that nothing signs", id="padding-not-zero"),
-        pytest.param(row(MESSAGE) + row(MESSAGE), "not-checked", "more than one entry", id="two-entries"),
-        pytest.param(row(b"x509", kind=1) + row(MESSAGE), "not-checked", "type 1", id="other-kind-first"),
-        pytest.param(row(MESSAGE, revision=0x100), "not-checked", "revision 0x100", id="old-revision"),
-        pytest.param(b"\0" * 64, "not-checked", "type 0", id="zeros"),
-        pytest.param(b"\xff" * 64, "not-checked", "type 65535", id="ones"),
-        pytest.param(row(b""), "invalid", "has 8 bytes", id="empty-entry"),
-        pytest.param(b"\xff\0\0\0" + row(MESSAGE[:64])[4:], "invalid", "has 255 bytes", id="longer-than-the-table"),
-        pytest.param(row(b"\x30\x80" + bytes(20)), "not-checked", "not in DER", id="indefinite-length"),
-        pytest.param(row(seq(b"\x30\x81\x05hello")), "not-checked", "not in DER", id="long-length"),
-        pytest.param(row(b"\x30\x84\xff\xff\xff\xff"), "invalid", "beyond the bytes", id="absurd-length"),
-    ],
+@named_cases(
+    "table, status, reason",
+    {
+        "appended": (row(MESSAGE + b"x" * 8), "invalid", "bytes that nothing signs"),
+        "padding-not-zero": (row(MESSAGE + b"x"), "invalid", "bytes that nothing signs"),
+        "two-entries": (row(MESSAGE) + row(MESSAGE), "not-checked", "more than one entry"),
+        "other-kind-first": (row(b"x509", kind=1) + row(MESSAGE), "not-checked", "type 1"),
+        "old-revision": (row(MESSAGE, revision=0x100), "not-checked", "revision 0x100"),
+        "zeros": (b"\0" * 64, "not-checked", "type 0"),
+        "empty-entry": (row(b""), "invalid", "has 8 bytes"),
+        "longer-than-the-table": (b"\xff\0\0\0" + row(MESSAGE[:64])[4:], "invalid", "has 255 bytes"),
+        "indefinite-length": (row(b"\x30\x80" + bytes(20)), "not-checked", "not in DER"),
+        "long-length": (row(seq(b"\x30\x81\x05hello")), "not-checked", "not in DER"),
+        "absurd-length": (row(b"\x30\x84\xff\xff\xff\xff"), "invalid", "beyond the bytes"),
+    },
 )
 def test_tables_that_hold_something_else(roots, table, status, reason):
     found = read(with_table(PLAIN, table), roots)

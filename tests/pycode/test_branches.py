@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.pycode.running import interpreted, run_by_python, sections, unclear
+from tests.support.tables import named_cases
 from wheelfix.pycode.run import UNKNOWN
 
 CODES = sections("""
@@ -157,7 +158,7 @@ except AssertionError:
 """)
 
 
-@pytest.mark.parametrize("code", CODES.values(), ids=CODES)
+@named_cases("code", CODES)
 def test_code_goes_where_python_goes(code: str) -> None:
     assert interpreted(code)["x"] == run_by_python(code)["x"]
 

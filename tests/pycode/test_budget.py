@@ -6,14 +6,16 @@ import ast
 import functools
 import time
 import tracemalloc
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 
 import wheelfix
 from tests.support.hostilecode import ATTACKS
 from tests.support.patience import on_fresh_stack, patience
+from tests.support.tables import named_cases
 from wheelfix.loader.packagecode import package_loads
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.view import FileView, ViewFile
@@ -31,11 +33,6 @@ from wheelfix.pycode.budget import (
 from wheelfix.pycode.reading import PathCode, read_path_code
 from wheelfix.pycode.sourcecode import SEARCH_LIMIT, SOURCE_LIMIT, read_imports
 from wheelfix.pycode.windows import ViewFiles
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from _pytest.mark.structures import ParameterSet
 
 INIT = "Lib/site-packages/pkg/__init__.py"
 LOAD = "\nimport os\nos.add_dll_directory(a)\n"
@@ -165,32 +162,27 @@ def test_tokens_are_counted_high_enough() -> None:
     assert FILE_TOKENS < ALL_TOKENS
 
 
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    [
-        ("a = b" + ".c" * MAX_LINKS, False),
-        ("a = b" + ".c" * (MAX_LINKS + 1), True),
-        ("a = b\r\n# x\rb" + ".c" * (MAX_LINKS + 1), True),
-        ("a = [" + "-1, " * 2 * MAX_LINKS + "]", False),
-        ("a = [" + "(b.c, [d.e]), " * MAX_LINKS + "]", False),
-        ("a = {\n" + "    'b': c.d(e) + 1,\n" * MAX_LINKS + "}", False),
-        ("a.b(c)\n" * MAX_LINKS, False),
-        ("a.b(c);" * MAX_LINKS, False),
-        ("a = '" + "." * 2 * MAX_LINKS + "'", False),
-        ("# " + "." * 2 * MAX_LINKS, False),
-        ('"""' + "see (a.b) + c\n" * MAX_LINKS + '"""', False),
-        ("r'\\\\' " + "+ a" * (MAX_LINKS + 1), True),
-        ("import " + ".".join("a" * (MAX_DOTS + 1)), False),
-        ("import " + ".".join("a" * (MAX_DOTS + 2)), True),
-        ("import a, " + ".".join("a" * (MAX_DOTS + 2)), True),
-        ("from a.b import c\n" * 2 * MAX_DOTS, False),
-        ("# from here on " + "." * 50 + "\n" + "a.b\n" * 2 * MAX_DOTS, False),
-    ],
-    ids=[
-        "longest chain", "too long", "after a carriage return", "numbers", "tuples", "table", "statements", "one line",
-        "string", "comment", "docstring", "sum after a string", "longest import", "too long import", "second import",
-        "imports", "comment about an origin",
-    ],
+@named_cases(
+    "source, expected",
+    {
+        "longest chain": ("a = b" + ".c" * MAX_LINKS, False),
+        "too long": ("a = b" + ".c" * (MAX_LINKS + 1), True),
+        "after a carriage return": ("a = b\r\n# x\rb" + ".c" * (MAX_LINKS + 1), True),
+        "numbers": ("a = [" + "-1, " * 2 * MAX_LINKS + "]", False),
+        "tuples": ("a = [" + "(b.c, [d.e]), " * MAX_LINKS + "]", False),
+        "table": ("a = {\n" + "    'b': c.d(e) + 1,\n" * MAX_LINKS + "}", False),
+        "statements": ("a.b(c)\n" * MAX_LINKS, False),
+        "one line": ("a.b(c);" * MAX_LINKS, False),
+        "string": ("a = '" + "." * 2 * MAX_LINKS + "'", False),
+        "comment": ("# " + "." * 2 * MAX_LINKS, False),
+        "docstring": ('"""' + "see (a.b) + c\n" * MAX_LINKS + '"""', False),
+        "sum after a string": ("r'\\\\' " + "+ a" * (MAX_LINKS + 1), True),
+        "longest import": ("import " + ".".join("a" * (MAX_DOTS + 1)), False),
+        "too long import": ("import " + ".".join("a" * (MAX_DOTS + 2)), True),
+        "second import": ("import a, " + ".".join("a" * (MAX_DOTS + 2)), True),
+        "imports": ("from a.b import c\n" * 2 * MAX_DOTS, False),
+        "comment about an origin": ("# from here on " + "." * 50 + "\n" + "a.b\n" * 2 * MAX_DOTS, False),
+    },
 )  # fmt: skip
 def test_what_is_given_to_the_parser(source: str, expected: bool) -> None:
     """A chain of 190 000 attributes ended Python 3.10, and the whole run, with a segmentation fault."""

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import ast
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from tests.support.wheels import build_wheel
-from tools.forge import forge_dll
+from tests.support.tables import named_cases
+from tests.support.wheels import build_wheel, extension
 from wheelfix.cli.main import main
 from wheelfix.pycode.sourcecode import catches
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.parametrize(
@@ -72,9 +69,9 @@ def test_a_failure_counts_unless_its_own_exception_is_caught(
 ) -> None:
     """``except ModuleNotFoundError`` and ``except OSError`` do not catch the ImportError of a missing DLL."""
     code = f"import contextlib, ctypes, os\n{GUARDS[guard].format(action, caught)}"
-    module = forge_dll("_x.pyd", imports={"gone.dll": ["f"], "python311.dll": ["Py_IncRef"]}, exports=["PyInit__x"])
+    module = extension("gone.dll", "python311.dll:Py_IncRef")
     files = {"pkg/__init__.py": code, "pkg/_x.cp311-win_amd64.pyd": module if action == IMPORT else b""}
-    path = build_wheel(tmp_path, "pkg", "1.0", files={name: data for name, data in files.items() if data})
+    path = build_wheel(tmp_path, files={name: data for name, data in files.items() if data})
     assert main(["scan", str(path), "--no-discover", "--format", "json"]) == int(fails)
     verdict = json.loads(capsys.readouterr().out)["wheels"][0]["verdict"]
     assert (verdict == "broken") is fails
@@ -86,43 +83,36 @@ SEVERAL = (
 )
 
 
-@pytest.mark.parametrize(
-    ("code", "message"),
-    [
-        pytest.param(
-            TRIED.format("", "_x = None") + "if _x is None:\n    raise OSError('no')\n", "OSError: no", id="flag"
-        ),
-        pytest.param(
+@named_cases(
+    "code, message",
+    {
+        "flag": (TRIED.format("", "_x = None") + "if _x is None:\n    raise OSError('no')\n", "OSError: no"),
+        "kept": (
             "err = None\n" + TRIED.format(" as e", "err = e") + "if err:\n    raise err\n",
             "ImportError: DLL load failed while importing _x: The specified module could not be found.",
-            id="kept",
         ),
-        pytest.param(
+        "loop": (
             SEVERAL + "        break\n    except ImportError:\n        pass\nelse:\n    raise ImportError('none')\n",
             "ImportError: none",
-            id="loop",
         ),
-        pytest.param("import sys\n" + TRIED.format("", "sys.exit('no')"), "SystemExit", id="exit"),
-        pytest.param(
+        "exit": ("import sys\n" + TRIED.format("", "sys.exit('no')"), "SystemExit"),
+        "call": (
             "def fail(e):\n    raise ValueError('x') from e\n" + TRIED.format(" as e", "fail(e)"),
             "ValueError: x",
-            id="call",
         ),
-        pytest.param(
-            TRIED.format("", "from . import _y"), "ImportError: cannot import name '_y' from 'pkg'", id="other"
-        ),
-        pytest.param(TRIED.format("", "_x = None"), "", id="none"),
-        pytest.param(TRIED.format("", "_x = None") + "if _x:\n    raise OSError('no')\n", "", id="not raised"),
-        pytest.param("import os\n" + TRIED.format("", "if os.environ.get('DEBUG'):\n        raise"), "", id="debug"),
-    ],
+        "other": (TRIED.format("", "from . import _y"), "ImportError: cannot import name '_y' from 'pkg'"),
+        "none": (TRIED.format("", "_x = None"), ""),
+        "not raised": (TRIED.format("", "_x = None") + "if _x:\n    raise OSError('no')\n", ""),
+        "debug": ("import os\n" + TRIED.format("", "if os.environ.get('DEBUG'):\n        raise"), ""),
+    },
 )
 def test_a_failure_that_is_caught_and_raised_later(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], code: str, message: str
 ) -> None:
     """The failed import was caught, so the wheel was ok; but the code raised an error of its own some lines later."""
-    module = forge_dll("_x.pyd", imports={"gone.dll": ["f"], "python311.dll": ["Py_IncRef"]}, exports=["PyInit__x"])
+    module = extension("gone.dll", "python311.dll:Py_IncRef")
     files = {"pkg/__init__.py": code, "pkg/_x.cp311-win_amd64.pyd": module}
-    path = build_wheel(tmp_path, "pkg", "1.0", files=files)
+    path = build_wheel(tmp_path, files=files)
     assert main(["scan", str(path), "--no-discover", "--format", "json"]) == int(bool(message))
     failure = json.loads(capsys.readouterr().out)["wheels"][0]["first_failure"]
     assert (failure["message"] if failure else "") == message

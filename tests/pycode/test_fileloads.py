@@ -5,102 +5,90 @@ from __future__ import annotations
 import pytest
 
 from tests.pycode.running import read
+from tests.support.tables import named_cases
 from wheelfix.pycode.budget import CodeBudget
 from wheelfix.pycode.sourcecode import _IN_WORDS, WORDS, last_line, names_loader
 
 HERE = "Lib/site-packages/pkg/__init__.py"
 
 
-@pytest.mark.parametrize(
-    ("source", "added"),
-    [
-        pytest.param(
+@named_cases(
+    "source, added",
+    {
+        "join-dirname": (
             "import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), 'lib'))",
             ("Lib/site-packages/pkg/lib",),
-            id="join-dirname",
         ),
-        pytest.param(
+        "delvewheel": (
             "libs = os.path.abspath(os.path.join(os.path.dirname(__file__), os.pardir, 'pkg.libs'))\n"
             "if os.path.isdir(libs):\n    os.add_dll_directory(libs)",
             ("Lib/site-packages/pkg.libs",),
-            id="delvewheel",
         ),
-        pytest.param(
+        "delvewheel-walrus": (
             "def f():\n if os.path.isdir(d := os.path.abspath(os.path.join(os.path.dirname(__file__), os.pardir,"
             " 'pkg.libs'))):\n  os.add_dll_directory(d)",
             ("Lib/site-packages/pkg.libs",),
-            id="delvewheel-walrus",
         ),
-        pytest.param(
+        "pathlib": (
             "from pathlib import Path\nos.add_dll_directory(str(Path(__file__).resolve().parent / 'bin'))",
             ("Lib/site-packages/pkg/bin",),
-            id="pathlib",
         ),
-        pytest.param(
+        "parents-and-f-string": (
             "from pathlib import Path\nos.add_dll_directory(str(Path(__file__).parents[1] / f'{\"x\"}.libs'))",
             ("Lib/site-packages/x.libs",),
-            id="parents-and-f-string",
         ),
-        pytest.param(
+        "loop": (
             "for name in ('a', 'b'):\n    os.add_dll_directory(os.path.join(__path__[0], name))",
             ("Lib/site-packages/pkg/a", "Lib/site-packages/pkg/b"),
-            id="loop",
         ),
-        pytest.param(
+        "another-package": (
             "import other\nfor p in other.__path__:\n    os.add_dll_directory(p)",
             ("Lib/site-packages/other",),
-            id="another-package",
         ),
-        pytest.param("os.add_dll_directory(os.path.join(sys.prefix, 'Library', 'bin'))", ("Library/bin",), id="prefix"),
-        pytest.param(
+        "prefix": ("os.add_dll_directory(os.path.join(sys.prefix, 'Library', 'bin'))", ("Library/bin",)),
+        "importlib-resources": (
             "def f():\n from importlib.resources import files as where\n"
             " os.add_dll_directory(str(where('pkg.inner') / 'extra-dll'))",
             ("Lib/site-packages/pkg/inner/extra-dll",),
-            id="importlib-resources",
         ),
-        pytest.param(
+        "pkg-resources": (
             "import pkg_resources\nos.add_dll_directory(pkg_resources.resource_filename('pkg', 'extra'))",
             ("Lib/site-packages/pkg/extra",),
-            id="pkg-resources",
         ),
-        pytest.param(
+        "function-of-the-same-file": (
             "def add():\n    os.add_dll_directory(os.path.join(root(), 'pkg', '.data', 'lib'))\n"
             "def root():\n    return os.path.abspath(os.path.join(os.path.dirname(__file__), '..'))",
             ("Lib/site-packages/pkg/.data/lib",),
-            id="function-of-the-same-file",
         ),
-        pytest.param(
+        "list-that-grows": (
             "here = os.path.dirname(__file__)\nlibs = []\nlibs.append(os.path.join(here, 'libs'))\nlibs += ['more']\n"
             "for lib in libs:\n    os.add_dll_directory(os.path.abspath(os.path.join(here, lib)))",
             ("Lib/site-packages/pkg/libs", "Lib/site-packages/pkg/more"),
-            id="list-that-grows",
         ),
-        pytest.param("def f():\n    return f()\nos.add_dll_directory(f())", (), id="function-that-calls-itself"),
-        pytest.param("os.add_dll_directory(os.environ['CUDA_PATH'] + r'\\bin')", (), id="unknown-is-left-out"),
-        pytest.param("os.add_dll_directory(';'.join(['a', 'b']))", (), id="text-join-is-no-path"),
-        pytest.param("def broken(:", (), id="no-python"),
-    ],
+        "function-that-calls-itself": ("def f():\n    return f()\nos.add_dll_directory(f())", ()),
+        "unknown-is-left-out": ("os.add_dll_directory(os.environ['CUDA_PATH'] + r'\\bin')", ()),
+        "text-join-is-no-path": ("os.add_dll_directory(';'.join(['a', 'b']))", ()),
+        "no-python": ("def broken(:", ()),
+    },
 )
 def test_added_folders(source, added):
     assert read(source, "pkg.libs/a.txt", "pkg/inner/__init__.py").added == added
 
 
-@pytest.mark.parametrize(
-    ("source", "loaded"),
-    [
-        pytest.param(
+@named_cases(
+    "source, loaded",
+    {
+        "full-path": (
             "ctypes.CDLL(os.path.join(os.path.dirname(__file__), 'a.dll'))",
             ("Lib/site-packages/pkg/a.dll",),
-            id="full-path",
         ),
-        pytest.param("ctypes.WinDLL('kernel32.dll')", ("kernel32.dll",), id="bare-name"),
-        pytest.param(
+        "bare-name": ("ctypes.WinDLL('kernel32.dll')", ("kernel32.dll",)),
+        "glob": (
             "for f in glob.glob(os.path.join(os.path.dirname(__file__), 'lib', '*.dll')):\n    ctypes.CDLL(f)",
             ("Lib/site-packages/pkg/lib/b.dll",),
-            id="glob",
         ),
-        pytest.param("cdll.LoadLibrary(NAME)", (), id="unknown"),
-    ],
+        "unknown": ("cdll.LoadLibrary(NAME)", ()),
+    },
 )
 def test_loads(source, loaded):
     found = read(source, "pkg/lib/b.dll", "pkg/lib/c.txt").loads
@@ -117,21 +105,18 @@ def test_a_method_of_an_unknown_string_is_not_a_function_of_paths():
 ADDS = "os.add_dll_directory(os.path.join(os.path.dirname(__file__), 'lib'))"
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "source",
-    [
-        pytest.param(f"import os\r\n\r\nif 1:\r\n    {ADDS}\r\n", id="crlf"),
-        pytest.param(f"import os\r\r{ADDS}\r", id="cr"),
-        pytest.param(f"import os\n\x0c\n{ADDS}", id="form-feed"),
-        pytest.param(f"import os\nname = 'ü'\n{ADDS}", id="not-ascii"),
-        pytest.param(f"import os\ndef go():\n    {ADDS.replace('add', chr(0xFF41) + 'dd')}", id="other-letters"),
-        pytest.param(f"import os\ndef go():\n    text = '''\n\n'''\n    {ADDS}", id="after-a-long-text"),
-        pytest.param(
-            "import os\nwith (\n    os.add_dll_directory(\n        os.path.join(os.path.dirname(__file__), 'lib')\n"
-            "    )\n):\n    pass",
-            id="with",
-        ),
-    ],
+    {
+        "crlf": f"import os\r\n\r\nif 1:\r\n    {ADDS}\r\n",
+        "cr": f"import os\r\r{ADDS}\r",
+        "form-feed": f"import os\n\x0c\n{ADDS}",
+        "not-ascii": f"import os\nname = 'ü'\n{ADDS}",
+        "other-letters": f"import os\ndef go():\n    {ADDS.replace('add', chr(0xFF41) + 'dd')}",
+        "after-a-long-text": f"import os\ndef go():\n    text = '''\n\n'''\n    {ADDS}",
+        "with": "import os\nwith (\n    os.add_dll_directory(\n        os.path.join(os.path.dirname(__file__), 'lib')\n"
+        "    )\n):\n    pass",
+    },
 )
 def test_calls_are_found_in_whatever_line_they_are(source):
     assert read(source).added == ("Lib/site-packages/pkg/lib",)

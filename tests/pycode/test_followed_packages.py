@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.pycode.running import read
+from tests.support.tables import named_cases
 from tests.support.views import make_view
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, extension
 from tools.forge import forge_dll
 from wheelfix.exam.scan import scan
 from wheelfix.loader.profile import Profile
 from wheelfix.model import ScanReport, Verdict
 from wheelfix.pycode.importer import import_end
 from wheelfix.pycode.sourcecode import counts
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SITE = "Lib/site-packages/"
 HEAD = "import ctypes, os, sys\nhere = os.path.dirname(__file__)\n"
@@ -28,17 +26,22 @@ CORE = forge_dll("core.dll", exports=["start"])
 def scanned(folder: Path, code: str, **files: bytes) -> ScanReport:
     """A wheel with a package of some code, and DLLs beside it."""
     inside = {"pkg/__init__.py": (HEAD + code).encode(), **{f"pkg/{name}.dll": data for name, data in files.items()}}
-    return scan(build_wheel(folder, "pkg", "1.0", "cp311-cp311-win_amd64", files=inside))
+    return scan(build_wheel(folder, files=inside))
 
 
-@pytest.mark.parametrize(
-    ("code", "said"),
-    [
-        (LOAD + "lib.stop\n", "AttributeError: function 'stop' not found"),
-        ("from pathlib import Path\nctypes.CDLL(Path(here) / 'core.dll')\n", "TypeError: argument of type"),
-        ("if not os.path.isdir(os.path.join(here, 'data')):\n    raise RuntimeError('no data')\n" + LOAD, "no data"),
-    ],
-    ids=["no such function", "a path for ctypes of 3.11", "its own check"],
+@named_cases(
+    "code, said",
+    {
+        "no such function": (LOAD + "lib.stop\n", "AttributeError: function 'stop' not found"),
+        "a path for ctypes of 3.11": (
+            "from pathlib import Path\nctypes.CDLL(Path(here) / 'core.dll')\n",
+            "TypeError: argument of type",
+        ),
+        "its own check": (
+            "if not os.path.isdir(os.path.join(here, 'data')):\n    raise RuntimeError('no data')\n" + LOAD,
+            "no data",
+        ),
+    },
 )
 def test_an_import_that_ends_with_another_exception_is_broken(tmp_path: Path, code: str, said: str) -> None:
     """pikepdf without the folder of its DLLs says that its extension library failed to import."""
@@ -46,18 +49,18 @@ def test_an_import_that_ends_with_another_exception_is_broken(tmp_path: Path, co
     (found,) = (item for item in report.findings if item.code == "WF331")
     assert (report.verdict, found.subject) == (Verdict.BROKEN, "pkg/__init__.py")
     assert said in found.message
-    assert report.first_failure is not None
     assert said in report.first_failure.message
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "code",
-    [
-        "import winreg\nwinreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, 'x')\nraise RuntimeError('no SWI-Prolog')\n",
-        "if 'SWI_HOME' not in os.environ:\n    raise RuntimeError('no SWI-Prolog')\n",
-        "if not os.path.isdir(os.path.join(here, '..', 'shiboken6')):\n    raise ImportError('no shiboken6')\n",
-    ],
-    ids=["registry: janus_swi", "variable: janus_swi", "another distribution: PySide6"],
+    {
+        "registry: janus_swi": "import winreg\nwinreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, 'x')\n"
+        "raise RuntimeError('no SWI-Prolog')\n",
+        "variable: janus_swi": "if 'SWI_HOME' not in os.environ:\n    raise RuntimeError('no SWI-Prolog')\n",
+        "another distribution: PySide6": "if not os.path.isdir(os.path.join(here, '..', 'shiboken6')):\n"
+        "    raise ImportError('no shiboken6')\n",
+    },
 )
 def test_nothing_is_said_of_a_package_that_asks_for_something_else_first(tmp_path: Path, code: str) -> None:
     assert "WF331" not in [item.code for item in scanned(tmp_path, code + LOAD, core=CORE).findings]
@@ -82,10 +85,13 @@ def test_a_failure_that_a_virtual_environment_prevents_is_not_certain() -> None:
     assert (end.decided, end.reason) == (False, "it depends on whether this is a virtual environment")
 
 
-@pytest.mark.parametrize(
-    ("python", "decided", "error"),
-    [("", False, "FileNotFoundError"), ("python.exe", True, "FileNotFoundError"), ("Scripts/python.exe", True, "")],
-    ids=["a set of wheels", "an environment of conda", "a virtual environment"],
+@named_cases(
+    "python, decided, error",
+    {
+        "a set of wheels": ("", False, "FileNotFoundError"),
+        "an environment of conda": ("python.exe", True, "FileNotFoundError"),
+        "a virtual environment": ("Scripts/python.exe", True, ""),
+    },
 )
 def test_an_environment_tells_by_its_python_whether_it_is_virtual(python: str, decided: bool, error: str) -> None:
     """dpctl asks for pyvenv.cfg as well."""
@@ -133,7 +139,7 @@ def test_code_that_counts(path: str, expected: bool) -> None:
 
 
 @pytest.mark.parametrize("owner", ["ops", "classes"])
-@pytest.mark.parametrize(("suffix", "verdict"), [("", Verdict.OK), ("x", Verdict.BROKEN)], ids=["loaded", "another"])
+@named_cases("suffix, verdict", {"loaded": ("", Verdict.OK), "another": ("x", Verdict.BROKEN)})
 def test_torch_loads_a_library_by_its_path(tmp_path: Path, owner: str, suffix: str, verdict: Verdict) -> None:
     """torchtext 0.18 was called broken: the library that its module needs is in another folder, and loaded before."""
     code = (
@@ -142,8 +148,8 @@ def test_torch_loads_a_library_by_its_path(tmp_path: Path, owner: str, suffix: s
         "from pkg import _core\n"
     )
     library = forge_dll("libcore.pyd", imports={"torch_cpu.dll": ["f"]}, exports=["f"])
-    module = forge_dll("_core.pyd", imports={"libcore.pyd": ["f"]}, exports=["PyInit__core"])
+    module = extension("libcore.pyd", name="_core")
     files = {"pkg/__init__.py": code, "pkg/lib/libcore.pyd": library, "pkg/_core.pyd": module}
     files |= {"pkg/lib/libcorex.pyd": library}
-    made = scan(build_wheel(tmp_path, "pkg", "1.0", files=files, requires=["torch>=2.3"]))
+    made = scan(build_wheel(tmp_path, files=files, requires=["torch>=2.3"]))
     assert made.verdict is verdict

@@ -7,14 +7,16 @@ import time
 import pytest
 
 from tests.support.patience import patience
+from tests.support.tables import named_cases
 from tests.support.views import make_view
+from tests.support.wheels import extension, library
 from tools.forge import forge_dll
 from wheelfix.loader.profile import Profile
 from wheelfix.pycode.importer import ImportEnd, Imports, import_end
 
 SITE = "Lib/site-packages/"
 START = "import ctypes, os, sys\nHERE = os.path.dirname(os.path.abspath(__file__))\n"
-CORE = forge_dll("core.dll", exports=["call"])
+CORE = library("core.dll:call")
 
 
 def end_of(code: str, files: dict[str, bytes | str] | None = None, *, complete: bool = True) -> ImportEnd:
@@ -56,18 +58,17 @@ def test_the_extension_modules_of_one_python(name: str, error: str) -> None:
     assert end_of("from . import _a", files).error == error
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "code",
-    [
-        "import random\nctypes.CDLL(random.choice(['a', 'b']))",
-        "import random\nif random.random() < 2:\n    ctypes.CDLL('gone.dll')",
-        "while True:\n    pass",
-        "x = 'a'\nfor _ in range(64):\n    x = x + x\nctypes.CDLL(x)",
-        "def f():\n    return f()\nf()",
-        "[].no_such_method",
-        "__path__.append('elsewhere')\nfrom . import gone\nimport pkg.other",
-    ],
-    ids=["random", "condition", "endless", "doubled", "recursion", "our own gap", "changed path"],
+    {
+        "random": "import random\nctypes.CDLL(random.choice(['a', 'b']))",
+        "condition": "import random\nif random.random() < 2:\n    ctypes.CDLL('gone.dll')",
+        "endless": "while True:\n    pass",
+        "doubled": "x = 'a'\nfor _ in range(64):\n    x = x + x\nctypes.CDLL(x)",
+        "recursion": "def f():\n    return f()\nf()",
+        "our own gap": "[].no_such_method",
+        "changed path": "__path__.append('elsewhere')\nfrom . import gone\nimport pkg.other",
+    },
 )
 def test_what_is_not_known_is_left_open_soon(code: str) -> None:
     began = time.process_time()
@@ -122,7 +123,7 @@ def test_modules_of_mypyc_do_not_import_one_another_as_files() -> None:
     """isort is imported although one of its small modules is broken."""
     shim = forge_dll("_a.pyd", exports=["PyInit__a"], sections={".text2": b"\0" + b"0123__mypyc\0"})
     files = {"pkg/_a.cp311-win_amd64.pyd": shim, "pkg/_a.py": "from . import _b  # long enough\n", "pkg/_b.pyd": b""}
-    group = forge_dll("0123__mypyc.pyd", exports=["PyInit_0123__mypyc"])
+    group = extension(name="0123__mypyc")
     assert end_of("from . import _a", files | {"0123__mypyc.cp311-win_amd64.pyd": group}).error == ""
     end = end_of("from . import _a", dict(files))
     assert (end.decided, end.error, end.fault and end.fault.target) == (True, "ModuleNotFoundError", "0123__mypyc")
@@ -134,7 +135,7 @@ def test_modules_that_python_has_removed_since_are_of_its_library() -> None:
 
 def test_a_compiled_module_may_have_modules_below_it() -> None:
     """Rust's do, and put them into ``sys.modules``."""
-    native = forge_dll("native.pyd", imports={"python3.dll": ["f"]}, exports=["PyInit_native"])
+    native = extension("python3.dll", name="native")
     assert not end_of("from .native.inner import thing", {"pkg/native.pyd": native}).error
 
 
@@ -146,7 +147,7 @@ def test_swig_asks_the_module_for_its_package() -> None:
 
 def test_a_package_that_is_looked_for_in_another_folder() -> None:
     code = "sys.modules.get(__package__).__path__.append(os.path.join(HERE, 'native'))\nfrom . import _x\n"
-    whole = forge_dll("_x.pyd", exports=["PyInit__x"])
+    whole = extension()
     assert not end_of(code, {"pkg/native/_x.pyd": whole}).error
     assert end_of(code, {"pkg/native/_x.pyd": whole[:64]}).error == "ImportError"
 
@@ -188,7 +189,7 @@ def test_a_compiled_module_of_a_spec_is_loaded() -> None:
     code += "importlib.util.module_from_spec(spec)\n"
     end = end_of(code, {"pkg/_x.pyd": forge_dll("_x.pyd", imports={"gone.dll": ["f"]})})
     assert (end.decided, end.error) == (True, "ImportError")
-    assert not end_of(code, {"pkg/_x.pyd": forge_dll("_x.pyd", exports=["PyInit__x"])}).error
+    assert not end_of(code, {"pkg/_x.pyd": extension()}).error
 
 
 def test_a_statement_that_is_passed_over_again_and_again_counts_once() -> None:
@@ -247,7 +248,7 @@ def test_what_no_installed_distribution_has_is_not_there() -> None:
 
 def test_a_file_beside_a_compiled_module_may_be_its_fallback() -> None:
     """backports.zstd has ``_zstd.py`` for PyPy, which imports what a wheel for CPython does not have."""
-    native = forge_dll("_zstd.pyd", imports={"python3.dll": ["f"]}, exports=["PyInit__zstd"])
+    native = extension("python3.dll", name="_zstd")
     files = {"pkg/_zstd.pyd": native, "pkg/_zstd.py": "from ._zstd_cffi import ffi  # for PyPy\n"}
     assert not end_of("from . import _zstd", dict(files)).error
 
@@ -259,34 +260,36 @@ def test_a_name_that_the_model_does_not_know_is_left_open() -> None:
 GONE = "ctypes.CDLL(os.path.join(HERE, 'gone.dll'))\n"
 
 
-@pytest.mark.parametrize(
-    ("code", "error"),
-    [
-        ("from typing import cast\nctypes.CDLL(cast(str, os.path.join(HERE, 'core.dll')))", ""),
-        (
+@named_cases(
+    "code, error",
+    {
+        "cast": ("from typing import cast\nctypes.CDLL(cast(str, os.path.join(HERE, 'core.dll')))", ""),
+        "wrapper": (
             "import functools\ndef f():\n    raise ValueError\nfunctools.update_wrapper(f, f)\n" + GONE,
             "FileNotFoundError",
         ),
-        (
+        "posix": (
             "from pathlib import PurePosixPath\nctypes.CDLL(HERE + '/' + (PurePosixPath('.') / 'core.dll').as_posix())",
             "",
         ),
-        (f"import pkg.made\nnames = ('a', *pkg.made.names(2), 'b')\n{GONE}", "FileNotFoundError"),
-        (
+        "star": (f"import pkg.made\nnames = ('a', *pkg.made.names(2), 'b')\n{GONE}", "FileNotFoundError"),
+        "decorator": (
             f"import pkg.made\n@pkg.made.kept()\ndef late():\n    raise ValueError\n{GONE}",
             "FileNotFoundError",
         ),
-        (f"import pkg.made\nif pkg.made.new:\n    def late():\n        raise ValueError\n{GONE}", "FileNotFoundError"),
-        (
+        "definition": (
+            f"import pkg.made\nif pkg.made.new:\n    def late():\n        raise ValueError\n{GONE}",
+            "FileNotFoundError",
+        ),
+        "compiled": (
             "import pkg.made as m\nctypes.CDLL(os.path.join(os.path.dirname(m.__file__), m.__name__[4:8] + '.dll'))",
             "FileNotFoundError",
         ),
-    ],
-    ids=["cast", "wrapper", "posix", "star", "decorator", "definition", "compiled"],
+    },
 )
 def test_what_has_nothing_to_do_with_dlls_does_not_end_the_reading(code: str, error: str) -> None:
     """Each of these stands in CuPy's code or in cuda-pathfinder's, before or between loads."""
-    end = end_of(code, {"pkg/made.pyd": forge_dll("made.pyd", exports=["PyInit_made"])})
+    end = end_of(code, {"pkg/made.pyd": extension(name="made")})
     assert (end.decided, end.error) == (True, error), end.reason
 
 
@@ -340,10 +343,8 @@ def test_each_module_of_a_package_meets_the_package_as_it_was_imported() -> None
         assert (end.decided, end.error, end.message) == (True, "", "")
         assert end.ran == (f"{SITE}pkg/__init__.py", f"{SITE}pkg/{name}.py")
         assert [*end.done] == [f"{SITE}pkg/core.dll"]
-        assert end.process is not None
         assert end.process.user_dirs == [f"{SITE}pkg"]
     assert (top.ran, [*top.done]) == ((f"{SITE}pkg/__init__.py",), [])
-    assert top.process is not None
     assert not top.process.user_dirs
 
 

@@ -7,6 +7,7 @@ from pathlib import PureWindowsPath
 import pytest
 
 from tests.pycode.running import interpreted, run_by_python, unclear
+from tests.support.tables import named_cases
 from wheelfix.pycode.run import UNKNOWN
 
 EXPRESSIONS = """
@@ -73,15 +74,14 @@ def test_errors_are_those_of_python(code: str) -> None:
     assert interpreted(code)["error"] == run_by_python(code)["error"]
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "code",
-    [
-        "import random\nx = 'a'.join([random.random()])",
-        "x = '{:>10}'.format('a')",
-        "x = 'a'.zfill(10_000_000)",
-        "x = ('a' * 4096).replace('a', 'b' * 4096)",
-    ],
-    ids=["unknown item", "width", "long fill", "large text"],
+    {
+        "unknown item": "import random\nx = 'a'.join([random.random()])",
+        "width": "x = '{:>10}'.format('a')",
+        "long fill": "x = 'a'.zfill(10_000_000)",
+        "large text": "x = ('a' * 4096).replace('a', 'b' * 4096)",
+    },
 )
 def test_what_is_not_modelled_or_too_large_is_unknown(code: str) -> None:
     assert interpreted(code)["x"] is UNKNOWN

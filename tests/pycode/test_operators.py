@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.pycode.running import interpreted, run_by_python
+from tests.support.tables import named_cases
 from wheelfix.pycode.run import UNKNOWN
 
 EXPRESSIONS = """
@@ -76,10 +77,13 @@ def test_what_is_unknown_or_too_large_stays_unknown(expression: str) -> None:
     assert interpreted(f"import random as r\nx = {expression}")["x"] is UNKNOWN
 
 
-@pytest.mark.parametrize(
-    ("expression", "expected"),
-    [("True or r.random()", True), ("False and r.random()", False), ("r.random() or True", UNKNOWN)],
-    ids=["decided by or", "decided by and", "unknown first"],
+@named_cases(
+    "expression, expected",
+    {
+        "decided by or": ("True or r.random()", True),
+        "decided by and": ("False and r.random()", False),
+        "unknown first": ("r.random() or True", UNKNOWN),
+    },
 )
 def test_an_unknown_operand_counts_only_if_it_is_reached(expression: str, expected: object) -> None:
     assert interpreted(f"import random as r\nx = {expression}")["x"] == expected

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.tables import named_cases
 from tests.support.views import make_view
+from tests.support.wheels import library
 from tools.forge import forge_dll
 from wheelfix.loader.installations import Distribution
 from wheelfix.loader.places import InstalledSet
@@ -16,7 +18,7 @@ from wheelfix.pycode.importer import ImportEnd, import_end
 SITE = "Lib/site-packages/"
 BINDING = forge_dll("binding.pyd", exports=["PyInit_binding"], imports=[("runtime.dll", ["f"])])
 WINDOW = forge_dll("window.pyd", exports=["PyInit_window"], imports=[("runtime.dll", ["f"])])
-RUNTIME = forge_dll("runtime.dll", exports=["f"])
+RUNTIME = library("runtime.dll")
 ADDS = "import os\nos.add_dll_directory(os.path.dirname(os.path.abspath(__file__)))\n"
 
 
@@ -40,7 +42,6 @@ def test_a_module_of_another_distribution_that_fails_first_is_named() -> None:
     """PySide6 imports shiboken6 before its own modules: without shiboken6's DLL the error is about Shiboken."""
     end = end_of(OWN, OTHER, "pkg.window")
     assert (end.error, end.message) == ("ImportError", "DLL load failed while importing binding")
-    assert end.fault is not None
     assert end.fault.target == f"{SITE}runtime_of_pkg/binding.pyd"
 
 
@@ -49,7 +50,6 @@ def test_the_module_of_another_distribution_is_also_named_where_its_code_has_no_
     code = "import os\nos.add_dll_directory(os.path.dirname(__file__))\nimport runtime_of_pkg\n"
     others: dict[str, bytes | str] = {"runtime_of_pkg/__init__.py": "from runtime_of_pkg.binding import *\n"}
     end = end_of(OWN | {"pkg/__init__.py": code}, others | {"runtime_of_pkg/binding.pyd": BINDING}, "pkg.window")
-    assert end.fault is not None
     assert end.fault.target == f"{SITE}runtime_of_pkg/binding.pyd"
 
 
@@ -63,10 +63,13 @@ def test_folders_that_another_distribution_adds_are_searched(everything: bool) -
 PERHAPS = "import os, random\nos.add_dll_directory(random.choice([]))\n"
 
 
-@pytest.mark.parametrize(
-    ("code", "everything"),
-    [("import gone\n", False), ("x = 1\n" * 50_000, True), (PERHAPS, True)],
-    ids=["something else may be installed", "large", "cannot be followed"],
+@named_cases(
+    "code, everything",
+    {
+        "something else may be installed": ("import gone\n", False),
+        "large": ("x = 1\n" * 50_000, True),
+        "cannot be followed": (PERHAPS, True),
+    },
 )
 def test_what_another_distribution_does_for_certain_counts(code: str, everything: bool) -> None:
     other = OTHER | {"runtime_of_pkg/__init__.py": ADDS + code, "runtime_of_pkg/runtime.dll": RUNTIME}
@@ -160,16 +163,24 @@ def test_a_distribution_that_asks_for_itself_is_found() -> None:
 IMPORTS_FIRST: dict[str, bytes | str] = {"pkg/__init__.py": "import plain\n", "pkg/window.pyd": WINDOW}
 
 
-@pytest.mark.parametrize(
-    ("others", "error"),
-    [
-        ({"plain/__init__.py": "import plain.more\n", "plain/more.py": "import json\n"}, "ImportError"),
-        ({"plain.py": "from further import name\n", "further/__init__.py": "name = 1\n"}, "ImportError"),
-        ({"plain/__init__.py": "import further\n", "further/__init__.py": "import ctypes\nx = 1\n"}, "ImportError"),
-        ({"plain/__init__.py": "import importlib\nimportlib.import_module('x' + 'y')\n"}, "ModuleNotFoundError"),
-        ({"plain/__init__.py": "", "plain/made.pyd": BINDING}, "ImportError"),
-    ],
-    ids=["its own files", "plain ones", "one that names ctypes", "what it imports is computed", "compiled"],
+@named_cases(
+    "others, error",
+    {
+        "its own files": (
+            {"plain/__init__.py": "import plain.more\n", "plain/more.py": "import json\n"},
+            "ImportError",
+        ),
+        "plain ones": ({"plain.py": "from further import name\n", "further/__init__.py": "name = 1\n"}, "ImportError"),
+        "one that names ctypes": (
+            {"plain/__init__.py": "import further\n", "further/__init__.py": "import ctypes\nx = 1\n"},
+            "ImportError",
+        ),
+        "what it imports is computed": (
+            {"plain/__init__.py": "import importlib\nimportlib.import_module('x' + 'y')\n"},
+            "ModuleNotFoundError",
+        ),
+        "compiled": ({"plain/__init__.py": "", "plain/made.pyd": BINDING}, "ImportError"),
+    },
 )
 def test_all_code_of_others_is_followed_where_a_load_depends_on_it(others: dict[str, bytes | str], error: str) -> None:
     end = end_of(IMPORTS_FIRST, others | {"runtime_of_pkg/runtime.dll": RUNTIME}, "pkg.window")

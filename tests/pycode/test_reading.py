@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.tables import named_cases
 from tests.support.views import make_view
 from tools.forge import forge_dll
 from wheelfix.loader.packagecode import package_loads
@@ -75,30 +76,25 @@ def test_a_load_is_found_and_a_file_that_is_not_there_is_a_failure(way: str) -> 
     assert f"{SITE}pkg/lib/core.dll" in [event.path for file in loads.files for event in file.events]
     assert resolve(whole, Profile()).first_failure is None
     failure = resolve(make_view(files_for(code)), Profile()).first_failure
-    assert failure is not None
     assert failure.code == 126
     assert failure.chain[-1] in ("core.dll", "core")
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "code",
-    [
-        f"try:\n    ctypes.CDLL(os.path.join({HERE}, 'core.dll'))\nexcept OSError:\n    pass",
-        f"def later():\n    ctypes.CDLL(os.path.join({HERE}, 'core.dll'))",
-        f"if sys.platform == 'linux':\n    ctypes.CDLL(os.path.join({HERE}, 'core.dll'))",
-        f"if os.path.exists(p := os.path.join({HERE}, 'core.dll')):\n    ctypes.CDLL(p)",
-        "ctypes.windll.LoadLibrary('kernel32')",
-        "ctypes.CDLL('opengl32.dll')",
-        f"for name in os.listdir({HERE}):\n    if name.endswith('.dll'):\n"
+    {
+        "caught": f"try:\n    ctypes.CDLL(os.path.join({HERE}, 'core.dll'))\nexcept OSError:\n    pass",
+        "not called": f"def later():\n    ctypes.CDLL(os.path.join({HERE}, 'core.dll'))",
+        "other system": f"if sys.platform == 'linux':\n    ctypes.CDLL(os.path.join({HERE}, 'core.dll'))",
+        "asked first": f"if os.path.exists(p := os.path.join({HERE}, 'core.dll')):\n    ctypes.CDLL(p)",
+        "windows": "ctypes.windll.LoadLibrary('kernel32')",
+        "windows by name": "ctypes.CDLL('opengl32.dll')",
+        "list": f"for name in os.listdir({HERE}):\n    if name.endswith('.dll'):\n"
         f"        ctypes.CDLL(os.path.join({HERE}, name))",
-        "if os.environ.get('PKG_CORE'):\n    ctypes.CDLL(os.environ['PKG_CORE'])",
-        "from contextlib import suppress\nwith suppress(OSError):\n    ctypes.CDLL('core.dll')",
-        "import torch\nctypes.CDLL('core.dll')",
-    ],
-    ids=[
-        *("caught", "not called", "other system", "asked first"),
-        *("windows", "windows by name", "list", "variable not set", "suppressed", "another package first"),
-    ],
+        "variable not set": "if os.environ.get('PKG_CORE'):\n    ctypes.CDLL(os.environ['PKG_CORE'])",
+        "suppressed": "from contextlib import suppress\nwith suppress(OSError):\n    ctypes.CDLL('core.dll')",
+        "another package first": "import torch\nctypes.CDLL('core.dll')",
+    },
 )
 def test_what_nobody_has_to_have_is_no_failure(code: str) -> None:
     resolution = resolve(make_view(files_for(code)), Profile())
@@ -130,7 +126,6 @@ def test_what_only_another_system_has_fails_on_windows(code: str) -> None:
 def test_the_name_for_the_processor(bits: str, machine: Machine, name: str) -> None:
     code = f"import struct\nbits = {bits}\nctypes.CDLL(os.path.join({HERE}, f'core{{bits}}.dll'))"
     failure = resolve(make_view(files_for(code)), Profile(machine=machine)).first_failure
-    assert failure is not None
     assert failure.chain == (name,)
 
 
@@ -145,7 +140,7 @@ def test_every_value_that_a_branch_can_give_counts() -> None:
     assert (fault.names, fault.sure) == ((f"{SITE}pkg/b.dll", f"{SITE}pkg/a.dll"), False)
 
 
-@pytest.mark.parametrize("before", ["", "# CDLL is called elsewhere\n"], ids=["plain", "comment"])
+@named_cases("before", {"plain": "", "comment": "# CDLL is called elsewhere\n"})
 def test_calls_into_other_files_are_followed(before: str) -> None:
     """As in pyzbar: one file has the function, another calls it when it is imported."""
     code = f"{before}from .loading import load\nLIB = load()"
@@ -184,20 +179,18 @@ def test_a_folder_that_does_not_exist_is_an_error_of_its_own() -> None:
     (fault,) = resolution.code_faults
     assert (fault.cause, fault.names, fault.error) == ("folder", (f"{SITE}pkg/bin",), "FileNotFoundError")
     prediction = predict(view, resolution)
-    assert prediction is not None
     assert prediction.code == 2
     assert prediction.message.startswith("FileNotFoundError: [WinError 2] ")
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "code",
-    [
-        f"if os.path.isdir(p := os.path.join({HERE}, 'bin')):\n    os.add_dll_directory(p)",
-        f"try:\n    os.add_dll_directory(os.path.join({HERE}, 'bin'))\nexcept OSError:\n    pass",
-        "os.add_dll_directory(os.path.join(sys.prefix, 'Library', 'bin'))",
-        f"os.add_dll_directory(os.path.join({HERE}, 'lib'))",
-    ],
-    ids=["asked", "caught", "of others", "there"],
+    {
+        "asked": f"if os.path.isdir(p := os.path.join({HERE}, 'bin')):\n    os.add_dll_directory(p)",
+        "caught": f"try:\n    os.add_dll_directory(os.path.join({HERE}, 'bin'))\nexcept OSError:\n    pass",
+        "of others": "os.add_dll_directory(os.path.join(sys.prefix, 'Library', 'bin'))",
+        "there": f"os.add_dll_directory(os.path.join({HERE}, 'lib'))",
+    },
 )
 def test_a_folder_that_may_be_absent_is_no_error(code: str) -> None:
     assert resolve(make_view(files_for(code)), Profile()).code_faults == ()
@@ -214,5 +207,4 @@ def test_what_cannot_be_read_or_comes_from_path_is_unsure() -> None:
 
 def test_a_bare_name_that_is_nowhere_is_a_failure() -> None:
     failure = resolve(make_view(files_for("ctypes.CDLL('core.dll')")), Profile()).first_failure
-    assert failure is not None
     assert failure.chain == ("core.dll",)

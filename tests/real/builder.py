@@ -13,8 +13,9 @@ from pathlib import Path
 
 from tests.real.listing import named
 from tests.real.vendors import CUDART, CUPTI, OPENMP, Unpacked, lay_out
+from tests.support.environments import lay
 from tests.support.nvidia import TOOLKITS, nvidia_dll
-from tests.support.wheels import build_wheel
+from tests.support.wheels import build_wheel, library
 from tools.forge import forge_dll
 from wheelfix.model import Image, Machine
 from wheelfix.pe.image import read_image
@@ -58,14 +59,6 @@ def exports(path: Path, count: int = 3) -> list[str]:
     return sorted(image.exports.names)[:count]
 
 
-def write(folder: Path, files: Mapping[str, bytes | str]) -> None:
-    """Write files below a folder, by POSIX path."""
-    for name, data in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data.encode() if isinstance(data, str) else data)
-
-
 def toolkits(unpacked: Unpacked, folder: Path) -> None:
     """CUDA 11.4, 11.7, 11.8 and 12.9 side by side, as NVIDIA's installers leave them."""
     real = {"11.7": (CUDART.file, CUPTI.file), "11.8": (CUDART_118.file, CUPTI_118.file), "12.9": (CUDART_12.file, "")}
@@ -75,10 +68,10 @@ def toolkits(unpacked: Unpacked, folder: Path) -> None:
         lay_out(root / "bin", unpacked.take(cudart) if cudart else {})  # with cudart32_110.dll, for x86
         lay_out(root / "extras/CUPTI/lib64", unpacked.take(cupti) if cupti else {})
         absent = {name: version for name, version in TOOLKITS[release].items() if not (root / "bin" / name).exists()}
-        write(root, {f"bin/{name}": nvidia_dll(name, version) for name, version in absent.items()})
-        write(root, {"version.json": json.dumps({"cuda": {"name": "CUDA SDK", "version": f"{release}.0"}})})
+        lay(root, {f"bin/{name}": nvidia_dll(name, version) for name, version in absent.items()})
+        lay(root, {"version.json": json.dumps({"cuda": {"name": "CUDA SDK", "version": f"{release}.0"}})})
     # An older cuDNN that somebody copied into the newest toolkit of the major.
-    write(folder / "CUDA/v11.8/bin", {name: cudnn(name, (8, 7, 0, 84)) for name in CUDNN_PARTS})
+    lay(folder / "CUDA/v11.8/bin", {name: cudnn(name, (8, 7, 0, 84)) for name in CUDNN_PARTS})
 
 
 def cudnn(name: str, version: tuple[int, int, int, int]) -> bytes:
@@ -90,12 +83,12 @@ def cudnn_folders(folder: Path) -> None:
     """CuDNN 8.9.7 as unpacked zips for CUDA 11 and 12, cuDNN 9 as its installer leaves it, and a clone without LFS."""
     for major in (11, 12):
         archive = folder / f"cudnn-windows-x86_64-8.9.7.29_cuda{major}-archive"
-        write(archive / "bin", {name: cudnn(name, (8, 9, 7, 29)) for name in CUDNN_PARTS})
+        lay(archive / "bin", {name: cudnn(name, (8, 9, 7, 29)) for name in CUDNN_PARTS})
         # The same release for two majors differs in its bytes alone.
-        write(archive / "bin", {"cudnn64_8.dll": cudnn("cudnn64_8.dll", (8, 9, 7, 29)) + bytes(major)})
+        lay(archive / "bin", {"cudnn64_8.dll": cudnn("cudnn64_8.dll", (8, 9, 7, 29)) + bytes(major)})
     for cuda in ("11.8", "12.6"):
-        write(folder / "CUDNN/v9.4" / "bin" / cuda, {"cudnn64_9.dll": cudnn("cudnn64_9.dll", (9, 4, 0, 58))})
-    write(folder / "clone", dict.fromkeys(CUDNN_PARTS, POINTER))
+        lay(folder / "CUDNN/v9.4" / "bin" / cuda, {"cudnn64_9.dll": cudnn("cudnn64_9.dll", (9, 4, 0, 58))})
+    lay(folder / "clone", dict.fromkeys(CUDNN_PARTS, POINTER))
 
 
 def mkl(version: tuple[int, int, int, int], symbols: tuple[str, ...]) -> dict[str, bytes]:
@@ -109,16 +102,16 @@ def oneapi(unpacked: Unpacked, folder: Path) -> None:
     openmp = unpacked.take(OPENMP.file, ["libiomp5md.dll"])
     lay_out(old / "compiler/2023.2.0/windows/redist/intel64_win/compiler", openmp)
     lay_out(old / "tbb/2021.13.1/redist/intel64/vc14", unpacked.take(TBB_OLD.file, ["tbb12.dll", "tbbmalloc.dll"]))
-    write(old / "mkl/2023.2.0/redist/intel64", mkl((2023, 2, 1, 0), ("f",)))
+    lay(old / "mkl/2023.2.0/redist/intel64", mkl((2023, 2, 1, 0), ("f",)))
     lay_out(new / "tbb/2023.2/bin", unpacked.take(TBB_NEW.file, ["tbb12.dll", "tbbmalloc.dll"]))
-    write(new / "mkl/2025.3/bin", mkl((2025, 3, 1, 0), ("f", NEW_SYMBOL)))
+    lay(new / "mkl/2025.3/bin", mkl((2025, 3, 1, 0), ("f", NEW_SYMBOL)))
 
 
 def others(folder: Path) -> None:
     """A conda environment, vcpkg with its debug half, zlib for two processors, and NVTX."""
     stub = forge_dll("libiomp5md.dll", forwarders={"omp_get_num_threads": "libomp.omp_get_num_threads"})
-    openmp = forge_dll("libomp.dll", exports=("omp_get_num_threads",))
-    write(
+    openmp = library("libomp.dll:omp_get_num_threads")
+    lay(
         folder / "conda",
         {
             "conda-meta/history": "",
@@ -128,10 +121,10 @@ def others(folder: Path) -> None:
         },
     )
     debug = forge_dll("uv.dll", exports=("f",), imports={"vcruntime140d.dll": ["memcpy"]}, version=(1, 48, 0, 0))
-    write(folder / "vcpkg/debug/bin", {"uv.dll": debug})
-    write(folder / "zlib/dll_x86", {"zlibwapi.dll": forge_dll("zlibwapi.dll", machine=Machine.X86, exports=("f",))})
-    write(folder / "zlib/dll_x64", {"zlibwapi.dll": forge_dll("zlibwapi.dll", exports=("f",))})
-    write(folder / "NvToolsExt/bin/x64", {"nvToolsExt64_1.dll": forge_dll("nvToolsExt64_1.dll", exports=("f",))})
+    lay(folder / "vcpkg/debug/bin", {"uv.dll": debug})
+    lay(folder / "zlib/dll_x86", {"zlibwapi.dll": forge_dll("zlibwapi.dll", machine=Machine.X86, exports=("f",))})
+    lay(folder / "zlib/dll_x64", {"zlibwapi.dll": library("zlibwapi.dll")})
+    lay(folder / "NvToolsExt/bin/x64", {"nvToolsExt64_1.dll": library("nvToolsExt64_1.dll")})
 
 
 ROOTS = (
@@ -182,4 +175,4 @@ def wheel(folder: Path, where: Machinery, loading_code: str) -> Path:
         "torch/lib/torch_cpu.dll": forge_dll("torch_cpu.dll", imports=cpu, exports=("f",)),
         "torch/lib/torch_cuda.dll": forge_dll("torch_cuda.dll", imports={"torch_cpu.dll": ["f"], **cuda}),
     }
-    return build_wheel(folder, "torch", "2.0.1+cu117", "cp311-cp311-win_amd64", files)
+    return build_wheel(folder, "torch", "2.0.1+cu117", files=files)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,9 @@ from tests.real.builder import Machinery
 from tests.real.commands import repair, scan
 from tests.real.vendors import Unpacked
 from tests.support import tiers
+from tests.support.tables import named_cases
 from tests.support.tiers import wheel
+from tests.support.wheels import ALONE
 from tools import example
 from tools.example import kepler_cu117, write_wheel
 from wheelfix.base.options import RemoteOptions
@@ -31,9 +32,9 @@ def test_a_scan_of_the_index_is_that_of_the_file(tmp_path, run):
     file = wheel("nvidia_cuda_runtime_cu11-11.7.99-py3-none-win_amd64.whl")
     found = []
     for word in ("nvidia-cuda-runtime-cu11==11.7.99", str(file)):
-        (report,) = json.loads(
-            run("scan", word, "--format", "json", "--no-discover", "--cache-dir", tmp_path, code=None).out
-        )["wheels"]
+        (report,) = run("scan", word, "--format", "json", "--no-discover", "--cache-dir", tmp_path, code=None).document[
+            "wheels"
+        ]
         found.append({**report, "path": ""})
     assert found[0] == found[1]
 
@@ -54,12 +55,11 @@ def test_the_directory_of_a_large_wheel_takes_few_bytes(tmp_path):
 @pytest.mark.parametrize("word", ["nvidia-cuda-runtime-cu12==12.9.79", "nvidia-nvjpeg2k-cu12==0.11.0.51"])
 def test_a_scan_of_a_small_cuda_wheel_reads_a_fifth_of_it(tmp_path, word):
     """`python -m tools.compare_remote_scans --nvidia` measures all of NVIDIA's libraries."""
-    from wheelfix.base.options import RootOptions, ScanOptions
     from wheelfix.exam.scan import scan_all
 
     with Client(RemoteOptions(cache_dir=tmp_path)) as client:
         wheel = client.find(word)
-        list(scan_all([wheel], ScanOptions(roots=RootOptions(discover=False))))
+        list(scan_all([wheel], ALONE))
         assert not isinstance(wheel, Path)
         assert 0 < wheel.fetched <= 0.2 * wheel.size
 
@@ -73,7 +73,7 @@ def test_a_torch_like_wheel_is_repaired_from_the_index_alone(tmp_path, run):
     )
     broken = write_wheel(replace(story, lib={**story.lib, **own}), tmp_path / "dist")
     words = ["--no-discover", "--fetch", "-w", str(tmp_path / "out"), "--cache-dir", str(tmp_path / "cache")]
-    (report,) = json.loads(run("repair", broken, *words, "--format", "json").out)["wheels"]
+    (report,) = run("repair", broken, *words, "--format", "json").document["wheels"]
     additions = report["plan"]["additions"]
     assert {one["name"] for one in additions} >= {CUPTI, "libiomp5md.dll", "nvperf_host.dll"}
     assert {one["source"]["trust"] for one in additions} <= {"table", "signature"}
@@ -114,7 +114,7 @@ def test_before_it_is_broken(broken, tmp_path):
     assert report["first_failure"]["code"] == 126
 
 
-@pytest.mark.parametrize("step", [1, -1], ids=["as-named", "reversed"])
+@named_cases("step", {"as-named": 1, "reversed": -1})
 def test_every_dll_comes_from_where_it_should(machine, broken, tmp_path, step):
     done = repair(broken, tmp_path, *named(machine.roots[::step]), "--compression", "store")
     chosen = {

@@ -22,11 +22,11 @@ from tests.real.vendors import CUDART, CUDNN, CUPTI, CUPY, MKL, MKL_IN_USE, OPEN
 from tests.support.clients import check_with_clients
 from tests.support.parts import some
 from tests.support.tiers import wheel, wheel_at_hand
-from tests.support.views import BytesSource
+from tests.support.wheels import library
 from tools.example import ExampleBuild, kepler_cu114, kepler_cu117, write_roots, write_wheel
-from tools.forge import forge_dll
 from wheelfix.model import Image
 from wheelfix.pe.image import read_image
+from wheelfix.streams.source import MemorySource
 
 pytestmark = pytest.mark.real
 
@@ -70,7 +70,7 @@ def compiled(story: ExampleBuild, folder: Path, keep: set[str]) -> ExampleBuild:
     """The same story with DLLs that a compiler and a linker made: the same functions wanted and offered."""
     lib = dict(story.lib)
     for name, data in story.lib.items():
-        image = read_image(BytesSource(data))
+        image = read_image(MemorySource(data))
         assert isinstance(image, Image)
         if name not in keep:
             own = {item.dll: [str(symbol) for symbol in item.symbols] for item in image.imports}
@@ -203,7 +203,7 @@ def second_roots(tmp_path_factory: pytest.TempPathFactory) -> list[str | Path]:
 
 def zlibwapi(folder: Path) -> Path:
     """A folder with the DLL that cuDNN 8.3 to 9.1 loads by name, and that no wheel has."""
-    (folder / "zlibwapi.dll").write_bytes(forge_dll("zlibwapi.dll", exports=("inflate",)))
+    (folder / "zlibwapi.dll").write_bytes(library("zlibwapi.dll:inflate"))
     return folder
 
 

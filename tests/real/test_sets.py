@@ -23,6 +23,7 @@ from tests.real.environments import (
     unpack,
     wheel_of,
 )
+from tests.support.tables import named_cases
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.cli.main import main
 from wheelfix.exam.scan import scan_all
@@ -160,13 +161,13 @@ def _record(prefix: Path, name: str, version: str, files: list[str]) -> None:
 
 @pytest.mark.real
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("wheels", "subject", "gone"),
-    [
-        pytest.param(TORCH, "torch", "mkl_intel_thread.1.dll", id="torch"),
-        pytest.param(TORCH, "torch", "mkl_core.1.dll", id="torch, delay-loaded"),
-        pytest.param(FFT, "mkl_fft", "mkl_rt.3.dll", id="mkl_fft"),
-    ],
+@named_cases(
+    "wheels, subject, gone",
+    {
+        "torch": (TORCH, "torch", "mkl_intel_thread.1.dll"),
+        "torch, delay-loaded": (TORCH, "torch", "mkl_core.1.dll"),
+        "mkl_fft": (FFT, "mkl_fft", "mkl_rt.3.dll"),
+    },
 )
 def test_dlls_in_library_bin(tmp_path, wheels, subject, gone):
     prefix = conda_environment(tmp_path / "env", wheels, tmp_path)

@@ -13,7 +13,8 @@ import pytest
 from tests.real.listing import Listed, listed
 from tests.support.parts import every
 from tests.support.tiers import EVERY_WHEEL, wheel, wheel_at_hand, wheels_folder
-from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
+from tests.support.wheels import ALONE
+from wheelfix.base.options import RepairOptions
 from wheelfix.exam.scan import scan
 from wheelfix.model import EdgeKind, Severity
 from wheelfix.repairs.repair import repair_wheel
@@ -40,7 +41,7 @@ def test_the_rest_of_the_list_is_at_hand():
 def test_a_scan_says_what_is_known(entry):
     """And every image is looked at; ``tests/pe/test_real.py`` holds what is read of them against other readers."""
     path = wheel(entry.file)
-    report = scan(path, ScanOptions(roots=RootOptions(discover=False)))  # no roots of this machine may help
+    report = scan(path, ALONE)  # no roots of this machine may help
     with zipfile.ZipFile(path) as archive:
         named = {name for name in archive.namelist() if name.lower().endswith((".dll", ".pyd", ".exe"))}
     assert named <= {image.path for image in report.images}
@@ -59,7 +60,7 @@ SMALL = [entry for entry in AT_HAND if not wheel_at_hand(entry.file) or wheel(en
 @pytest.mark.parametrize("entry", every(3, SMALL), ids=title)
 def test_a_repair_without_roots_changes_nothing_but_wrong_records(entry):
     """What a plan adds by itself are second copies of DLLs that a wheel has already: none of these needs one."""
-    options = RepairOptions(trust_record=True, scan=ScanOptions(roots=RootOptions(discover=False)))
+    options = RepairOptions(trust_record=True, scan=ALONE)
     plan = repair_wheel(wheel(entry.file), options, dry_run=True).plan
     assert (plan.additions, plan.drops, plan.renames) == ((), (), ())
     assert {mend.code for mend in plan.mends} >= {code for code in entry.findings if code < "WF2"}

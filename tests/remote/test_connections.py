@@ -31,7 +31,7 @@ def root(tmp_path: Path) -> Path:
     """A folder that is a package index: a page, and the wheel that it links to."""
     module = extension("KERNEL32.dll:Sleep")
     files = {"demo/__init__.py": b"from demo import _x\n", "demo/_x.cp311-win_amd64.pyd": module}
-    wheel = build_wheel(tmp_path / "www" / "files", "demo", "1.0", files=files)
+    wheel = build_wheel(tmp_path / "www" / "files", "demo", files=files)
     page = tmp_path / "www" / "simple" / "demo" / "index.html"
     page.parent.mkdir(parents=True)
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()

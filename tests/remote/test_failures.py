@@ -10,6 +10,7 @@ import requests
 import urllib3
 
 from tests.remote.server import Reply, Request, running
+from tests.support.tables import named_cases
 from wheelfix.cli.main import main
 from wheelfix.errors import InputError, NetworkFailure
 from wheelfix.remote.ranges import refuse_status
@@ -70,13 +71,12 @@ def test_a_proxy_of_the_environment_is_named_too(monkeypatch):
     assert "http://proxy.example:1 (HTTPS_PROXY)" in str(found)
 
 
-@pytest.mark.parametrize(
-    ("connection", "hint"),
-    [
-        (Connection(), "PIP_CERT, REQUESTS_CA_BUNDLE or SSL_CERT_FILE"),
-        (Connection(certificates=Setting("ca.pem", "PIP_CERT")), "checked against ca.pem (PIP_CERT)"),
-    ],
-    ids=["of the system", "of a bundle"],
+@named_cases(
+    "connection, hint",
+    {
+        "of the system": (Connection(), "PIP_CERT, REQUESTS_CA_BUNDLE or SSL_CERT_FILE"),
+        "of a bundle": (Connection(certificates=Setting("ca.pem", "PIP_CERT")), "checked against ca.pem (PIP_CERT)"),
+    },
 )
 def test_a_certificate_that_is_not_trusted(connection, hint):
     found = explain(ERRORS, ERRORS.SSLError(ssl.SSLError("self-signed certificate")), URL, connection)

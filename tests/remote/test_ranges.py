@@ -109,7 +109,6 @@ def test_reading_ahead_ends_at_a_fence(server, tmp_path):
         ([(5, 10), (0, 3)], [(0, 10)]),
         ([(0, 10), (10 + GAP, 20 + GAP)], [(0, 20 + GAP)]),
         ([(0, 10), (11 + GAP, 20 + GAP)], [(0, 10), (11 + GAP, 20 + GAP)]),
-        ([(0, 100), (10, 20)], [(0, 100)]),
         ([(4, 4)], []),
     ],
 )
@@ -266,14 +265,6 @@ def test_a_server_that_always_cuts_ends(server, tmp_path, resumes):
         Opened(server, tmp_path, sha256=HASH).wheel.whole()
     assert len(server.asked) < 20
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and path.name != MARK]
-
-
-def test_parts_that_come_byte_by_byte_end(server, tmp_path):
-    source = Opened(server, tmp_path).source
-    server.fault = cut(10)
-    with pytest.raises(NetworkFailure, match="cut"):
-        source.read_at(0, 100_000)
-    assert len(server.asked) < 20
 
 
 def test_a_file_that_is_larger_than_the_index_says_is_not_read(server, tmp_path):

@@ -16,6 +16,7 @@ import pytest
 from tests.remote.indexes import pages
 from tests.remote.programs import Certificates, make_certificates
 from tests.remote.server import Reply, Request, Server, running
+from tests.support.tables import named_cases
 from tests.support.wheels import build_wheel, extension
 from tools.forge import forge_dll
 from wheelfix.base.options import RemoteOptions
@@ -66,7 +67,7 @@ def secure(tmp_path: Path, certificates: Certificates, request: pytest.FixtureRe
 def broken(tmp_path: Path) -> Path:
     module = extension(f"{DLL}:omp_get_max_threads")
     files = {"demo/__init__.py": b"from demo import _x\n", "demo/_x.cp311-win_amd64.pyd": module}
-    return build_wheel(tmp_path / "dist", "demo", "1.0", files=files)
+    return build_wheel(tmp_path / "dist", "demo", files=files)
 
 
 def redirecting(server: Server, target: str, start: str = "/") -> None:
@@ -161,7 +162,7 @@ def test_a_file_that_comes_over_http_is_proved_by_the_hash_of_a_safe_page(secure
         secure.files[f"/moved{name}"] = honest
         secure.files[PAGE] = secure.files[PAGE].replace(b"../../files", f"{outside(plain)}/files".encode())
         words = ["--no-discover", "--index-url", f"{secure.url}/simple", "--no-cache", "--format", "json"]
-        said = " ".join(run("scan", "intel-openmp==2023.2.0", *words).err.split())
+        said = run("scan", "intel-openmp==2023.2.0", *words).said
         assert "is asked over plain http" in said
         assert "downloaded whole, and its hash checked" in said
         assert repaired(broken, tmp_path, secure.url)[0] == 0
@@ -201,14 +202,14 @@ def test_a_later_part_that_comes_over_http_is_refused(tmp_path, certificates):
 # ---------------------------------------------------------------------------------------------------------- METADATA
 
 
-@pytest.mark.parametrize(
-    ("page", "sha256", "says"),
-    [
-        pytest.param("", hashlib.sha256(b"Name: x").hexdigest(), "", id="hash-fits"),
-        pytest.param("", "0" * 64, "is not what was expected", id="another-hash"),
-        pytest.param("", "", "over plain http, and the index has no hash of it", id="no-hash"),
-        pytest.param("http://index.example/", "", "", id="of-a-page-that-proves-nothing-either"),
-    ],
+@named_cases(
+    "page, sha256, says",
+    {
+        "hash-fits": ("", hashlib.sha256(b"Name: x").hexdigest(), ""),
+        "another-hash": ("", "0" * 64, "is not what was expected"),
+        "no-hash": ("", "", "over plain http, and the index has no hash of it"),
+        "of-a-page-that-proves-nothing-either": ("http://index.example/", "", ""),
+    },
 )
 def test_metadata_that_comes_over_http(certificates, page, sha256, says):
     with running({"/x.metadata": b"Name: x"}, certificate=certificates.server) as secure, running({}) as plain:

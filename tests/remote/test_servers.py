@@ -25,7 +25,7 @@ def wheel(tmp_path: Path) -> Path:
         "demo/_x.cp311-win_amd64.pyd": module,
         "demo/data.bin": ballast,
     }
-    return build_wheel(tmp_path / "files", "demo", "1.0", files=files)
+    return build_wheel(tmp_path / "files", "demo", files=files)
 
 
 @pytest.fixture(autouse=True)

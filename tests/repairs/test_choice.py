@@ -12,6 +12,7 @@ from tests.roots.trees import dll, grow
 from tests.support.environments import install
 from tests.support.nvidia import CUPTI, nvidia_dll, toolkit_files
 from tests.support.repairs import hermetic, repaired, with_roots
+from tests.support.tables import named_cases
 from tests.support.torchlike import CU117, torch_wheel
 from tests.support.wheels import ALONE, build_wheel, folder_of, needing
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
@@ -43,12 +44,12 @@ def sources(plan: Plan) -> dict[str, str]:
     return {addition.name: addition.source.path for addition in plan.additions}
 
 
-@pytest.mark.parametrize(
-    ("imports", "left_out", "allowed"),
-    [
-        pytest.param(CU117, "cufft64_10.dll", ("cu*", "nvrtc*"), id="half a toolkit"),
-        pytest.param((*CU117, "cudnn64_8.dll"), "", ("cudnn*",), id="without cuDNN"),
-    ],
+@named_cases(
+    "imports, left_out, allowed",
+    {
+        "half a toolkit": (CU117, "cufft64_10.dll", ("cu*", "nvrtc*")),
+        "without cuDNN": ((*CU117, "cudnn64_8.dll"), "", ("cudnn*",)),
+    },
 )
 def test_what_may_be_missing_does_not_make_half_of_cuda(tmp_path, imports, left_out, allowed):
     """cudart in the wheel hides the toolkit that has what was allowed to be missing; the result was broken, exit 0."""
@@ -184,13 +185,12 @@ def test_nvtx_is_not_part_of_an_assumed_toolkit(tmp_path):
 # ------------------------------------------------------------------------------------------ hints and failures
 
 
-@pytest.mark.parametrize(
-    ("imports", "package"),
-    [
-        (["cublas64_12.dll", "cufft64_11.dll"], "nvidia-cufft-cu12"),
-        (["cublas64_11.dll", "cufft64_10.dll"], "nvidia-cufft-cu11"),
-    ],
-    ids=["12", "11"],
+@named_cases(
+    "imports, package",
+    {
+        "12": (["cublas64_12.dll", "cufft64_11.dll"], "nvidia-cufft-cu12"),
+        "11": (["cublas64_11.dll", "cufft64_10.dll"], "nvidia-cufft-cu11"),
+    },
 )
 def test_hints_name_the_major_that_the_imports_tell(tmp_path, imports, package):
     """onnxruntime_gpu for CUDA 12 was told to take cu11 wheels."""
@@ -241,7 +241,7 @@ def test_another_release_than_the_wheel_was_built_for_is_said(tmp_path, run):
     names = tuple(name for name in CU117 if not name.startswith("cupti"))
     wheel = torch_wheel(tmp_path, names, "11.8")
     command = ["repair", str(wheel), "--cuda", str(toolkit), "--no-discover", "-w", str(tmp_path / "out"), "-q"]
-    assert "warning CUDA 11.7: 11.8, which the wheel was built for" in " ".join(run(*command).out.split())
+    assert "warning CUDA 11.7: 11.8, which the wheel was built for" in run(*command).said
     report = scan(tmp_path / "out" / wheel.name)
     found = [item for item in report.findings if item.code == "WF407"]
     assert [item.evidence["expected"] for item in found] == ["11.8", "11.8"]
@@ -268,10 +268,9 @@ def test_no_other_release_is_vendored_beside_the_one_that_is_assumed(tmp_path, m
     assert "from 11.8: --assume cuda=11.8 says that it is installed" in left.because
 
 
-@pytest.mark.parametrize(
-    ("allowed", "code"),
-    [((), Exit.FINDINGS), (("zlibwapi.dll",), Exit.OK)],
-    ids=["asked for", "allowed to be missing"],
+@named_cases(
+    "allowed, code",
+    {"asked for": ((), Exit.FINDINGS), "allowed to be missing": (("zlibwapi.dll",), Exit.OK)},
 )
 def test_what_cudnn_loads_is_asked_for_before_and_after(tmp_path, allowed, code, capsys):
     cudnn, wheel = grow(tmp_path / "cudnn", CUDNN), needing(tmp_path, "cudnn64_8.dll")

@@ -13,8 +13,9 @@ import pytest
 from tests.support.clients import check_with_clients
 from tests.support.environments import lay
 from tests.support.repairs import contents, hermetic, kepler, repaired
+from tests.support.tables import named_cases
 from tests.support.tiers import program
-from tests.support.wheels import ALONE, build_wheel, extension
+from tests.support.wheels import ALONE, build_wheel, extension, library
 from tools.forge import forge_dll
 from wheelfix.exam.scan import scan
 from wheelfix.model import Severity
@@ -37,14 +38,14 @@ def checked(path: Path, folder: Path, *roots: Path, **more: Any) -> Path:
 # ------------------------------------------------------------------------------------------------ what repair writes
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "how",
-    [
-        pytest.param({}, id="vendored"),
-        pytest.param({"drop_test_artifacts": True}, id="dropped"),
-        pytest.param({"build_tag": "1repaired"}, id="build tag"),
-        pytest.param({"compression": "store", "sbom": False}, id="stored, without a bill of materials"),
-    ],
+    {
+        "vendored": {},
+        "dropped": {"drop_test_artifacts": True},
+        "build tag": {"build_tag": "1repaired"},
+        "stored, without a bill of materials": {"compression": "store", "sbom": False},
+    },
 )
 def test_vendored(tmp_path, how):
     wheel, roots = kepler(tmp_path)
@@ -67,7 +68,7 @@ def test_renamed_into_libs(tmp_path):
 
 def test_into_the_data_scheme_nothing_is_lost(tmp_path):
     """A DLL of the data scheme lacks another; what was there stays where an installer wants it."""
-    parent = forge_dll("tool.dll", imports={"odd.dll": ["f"]}, exports=["g"])
+    parent = library("tool.dll:g", "odd.dll")
     files = {
         "pkg-1.0.data/data/Library/bin/tool.dll": parent,
         "pkg-1.0.data/scripts/run.py": b"#!python\nprint()\n",
@@ -137,16 +138,16 @@ def _run(folder: Path, *command: str | Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(
-    ("repack", "codes"),
-    [
-        pytest.param(zip_with_7z, {"WF101"}, id="7z"),
-        pytest.param(zip_the_folder_with_7z, {"WF112"}, id="7z-folder-too-deep"),
-        pytest.param(zip_with_info_zip, {"WF101"}, id="info-zip"),
-        pytest.param(zip_through_a_pipe, {"WF101", "WF120"}, id="info-zip-pipe"),
-        pytest.param(zip_with_make_archive, {"WF101"}, id="make-archive"),
-        pytest.param(zip_with_backslashes, {"WF111"}, id="backslashes"),
-    ],
+@named_cases(
+    "repack, codes",
+    {
+        "7z": (zip_with_7z, {"WF101"}),
+        "7z-folder-too-deep": (zip_the_folder_with_7z, {"WF112"}),
+        "info-zip": (zip_with_info_zip, {"WF101"}),
+        "info-zip-pipe": (zip_through_a_pipe, {"WF101", "WF120"}),
+        "make-archive": (zip_with_make_archive, {"WF101"}),
+        "backslashes": (zip_with_backslashes, {"WF111"}),
+    },
 )
 def test_repacked_by_hand(repack, codes, tmp_path):
     """The DLLs are there, the archive is not valid; no root is needed to fix it."""

@@ -13,6 +13,7 @@ import pytest
 
 from tests.support.environments import install, lay
 from tests.support.repairs import hermetic, kepler, snapshot, with_roots
+from tests.support.tables import named_cases
 from wheelfix.archive.record import Record
 from wheelfix.base.values import as_tree
 from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
@@ -221,7 +222,7 @@ CHANGES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("changes", CHANGES.values(), ids=CHANGES)
+@named_cases("changes", CHANGES)
 def test_a_hostile_journal_is_refused_and_nothing_is_touched(place, changes):
     write(place, changes)
     before = snapshot(place.prefix.parent)
@@ -230,9 +231,7 @@ def test_a_hostile_journal_is_refused_and_nothing_is_touched(place, changes):
     assert snapshot(place.prefix.parent) == before
 
 
-@pytest.mark.parametrize(
-    "text", ["", "[" * 100_000, "[]", '"x"', "\ufeff{}"], ids=["empty", "deep", "list", "text", "bom"]
-)
+@named_cases("text", {"empty": "", "deep": "[" * 100_000, "list": "[]", "text": '"x"', "bom": "\ufeff{}"})
 def test_what_is_no_journal_is_an_input_error(place, text):
     place.journal.parent.mkdir(parents=True)
     place.journal.write_text(text, encoding="utf-8")
@@ -331,7 +330,7 @@ def test_a_record_that_a_killed_run_has_not_finished_is_removed(place):
     assert snapshot(place.prefix.parent) == before
 
 
-@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()], ids=["full", "ctrl-c"])
+@named_cases("error", {"full": OSError(28, "No space left on device"), "ctrl-c": KeyboardInterrupt()})
 def test_changes_that_fail_are_taken_back_at_once(place, error):
     before = snapshot(place.prefix.parent)
 
@@ -361,7 +360,7 @@ def test_a_journal_stays_when_taking_back_fails_too(place, monkeypatch):
     assert place.journal.is_file()
 
 
-@pytest.mark.parametrize("links", [True, False], ids=["linked", "renamed"])
+@named_cases("links", {"linked": True, "renamed": False})
 def test_of_two_at_once_one_wins(place, monkeypatch, links):
     def no_links(*_: object) -> None:
         raise OSError(95, "Operation not supported")

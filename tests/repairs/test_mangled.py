@@ -13,8 +13,7 @@ import pytest
 from tests.support.environments import lay
 from tests.support.repairs import contents, hermetic, repaired
 from tests.support.signing import signed, trust
-from tests.support.wheels import EPOCH, build_wheel, extension, folder_of, needing
-from tools.forge import forge_dll
+from tests.support.wheels import EPOCH, build_wheel, extension, folder_of, library, needing
 from wheelfix.cli.main import main
 from wheelfix.errors import Exit
 from wheelfix.pe.signature import read_signature
@@ -22,8 +21,8 @@ from wheelfix.repairs import mangled
 from wheelfix.repairs.mangled import run_delvewheel
 from wheelfix.streams.source import MemorySource
 
-OUTER = forge_dll("outer.dll", exports=["f"], imports={"inner.dll": ["g"]})
-INNER = forge_dll("inner.dll", exports=["g"])
+OUTER = library("outer.dll", "inner.dll:g")
+INNER = library("inner.dll:g")
 
 
 @pytest.mark.slow
@@ -90,7 +89,6 @@ CASES = {
     "no-mangle with a pattern": (["--no-mangle", "in*.dll,x.dll"], {"pkg.libs/outer-*.dll", "pkg.libs/inner.dll"}),
     "no-mangle-all": (["--no-mangle-all"], {"pkg.libs/outer.dll", "pkg.libs/inner.dll"}),
     "lib-sdir": (["-L", ".dlls"], {"pkg.dlls/outer-*.dll", "pkg.dlls/inner-*.dll"}),
-    "lib-sdir, long": (["--lib-sdir", "_bin", "--no-mangle-all"], {"pkg_bin/outer.dll", "pkg_bin/inner.dll"}),
 }
 
 

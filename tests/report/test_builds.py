@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from tests.report.samples import broken_torch, clean_wheel
+from tests.support.tables import named_cases
 from wheelfix.errors import InputError
 from wheelfix.model import Finding, Severity
 from wheelfix.report.builds import (
@@ -32,15 +33,14 @@ def problem(subject: str, severity: Severity = Severity.WARNING) -> Finding:
     return Finding("WF301", "missing-dependency", severity, subject, f"about {subject}")
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "how"),
-    [
-        pytest.param(File("x/a.dll", 1), File("x/a.dll", 2), "changed", id="size"),
-        pytest.param(File("x/a.dll", 1, "1.0"), File("x/a.dll", 1, "1.1"), "changed", id="version"),
-        pytest.param(File("x/a.dll", 1, machine="amd64"), File("x/a.dll", 1, machine="x86"), "changed", id="machine"),
-        pytest.param(File("x/a.dll", 1), File("x/lib/A.dll", 1), "moved", id="folder"),
-        pytest.param(File("x/cupti64_2022.2.0.dll", 1), File("x/cupti64_2022.3.0.dll", 1), "replaced", id="release"),
-    ],
+@named_cases(
+    "old, new, how",
+    {
+        "version": (File("x/a.dll", 1, "1.0"), File("x/a.dll", 1, "1.1"), "changed"),
+        "machine": (File("x/a.dll", 1, machine="amd64"), File("x/a.dll", 1, machine="x86"), "changed"),
+        "folder": (File("x/a.dll", 1), File("x/lib/A.dll", 1), "moved"),
+        "release": (File("x/cupti64_2022.2.0.dll", 1), File("x/cupti64_2022.3.0.dll", 1), "replaced"),
+    },
 )
 def test_one_dll_in_both(old, new, how):
     found = compare(build(old), build(new))

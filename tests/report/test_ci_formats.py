@@ -104,11 +104,6 @@ class TestConcise:
 
 
 class TestGithub:
-    def test_nothing_in_a_name_becomes_a_command(self):
-        text = render("github", [with_finding(message="a\n::stop-commands::x\r\n100%", hint="b\n::add-mask::c")])
-        assert text.splitlines()[0].endswith(r"::a\n::stop-commands::x\r\n100%25%0Ahint: b\n::add-mask::c")
-        assert len(text.splitlines()) == 2
-
     def test_a_path_with_commas_and_colons_stays_one_property(self):
         report = dataclasses.replace(with_finding(), path="C:\\a,b\\c.whl")
         assert render("github", [report]).startswith("::error file=C%3A\\a%2Cb\\c.whl,title=")
@@ -134,10 +129,6 @@ class TestJunit:
 
 
 class TestMarkdown:
-    def test_nothing_in_a_name_becomes_markup(self):
-        text = render("markdown", [with_finding(message="<img src=x> | [a](b) `c` \n# d")])
-        assert r"\<img src=x\> \| \[a\](b) \`c\` \# d" in text
-
     def test_the_fence_is_longer_than_any_inside(self):
         assert list(safe.markdown_block("a ```` b")) == ["`````text", "a ```` b", "`````"]
 

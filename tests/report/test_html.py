@@ -153,16 +153,6 @@ def test_a_line_that_begins_with_a_number_and_a_bracket_is_no_list():
     assert draw(parse_markdown("of (CUDA\n11) and others")) == "<p>of (CUDA\n11) and others</p>".replace("\n", " ")
 
 
-def test_says_when_and_how_it_was_made_and_of_which_file():
-    context = Context(
-        date="2026-11-15 23:00 UTC", command="wheelfix scan dist", sha256={broken_torch().path: "ab" * 32}
-    )
-    texts = "".join(read(render("html", [broken_torch()], (), context)).texts)
-    assert "2026-11-15 23:00 UTC" in texts
-    assert "wheelfix scan dist" in texts
-    assert "ab" * 32 in texts
-
-
 def test_findings_come_before_the_dlls_and_api_sets_are_not_listed():
     page = render("html", [broken_torch()])
     order = [page.index(title) for title in ("Errors (", "How the missing DLLs are reached", "All 3 DLLs, 1 ext")]

@@ -13,6 +13,7 @@ from unittest import mock
 
 import pytest
 
+from tests.support.tables import named_cases
 from tests.support.wheels import build_wheel
 from tools.forge import forge_dll
 from wheelfix.report import canvas as module
@@ -177,20 +178,20 @@ class Stream(io.TextIOWrapper):
         return self.terminal
 
 
-@pytest.mark.parametrize(
-    ("encoding", "terminal", "environ", "colour", "unicode"),
-    [
-        pytest.param("utf-8", True, {}, True, True, id="terminal"),
-        pytest.param("utf-8", False, {}, False, False, id="pipe"),
-        pytest.param("cp1252", True, {}, True, False, id="cp1252 console"),
-        pytest.param("ascii", True, {}, True, False, id="ascii console"),
-        pytest.param("utf-8", True, {"NO_COLOR": "1"}, False, True, id="NO_COLOR"),
-        pytest.param("utf-8", True, {"NO_COLOR": ""}, True, True, id="empty NO_COLOR"),
-        pytest.param("utf-8", False, {"FORCE_COLOR": "1"}, True, True, id="FORCE_COLOR in a pipe"),
-        pytest.param("cp1252", False, {"FORCE_COLOR": "1"}, True, False, id="FORCE_COLOR in a cp1252 pipe"),
-        pytest.param("utf-8", False, {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False, True, id="both"),
-        pytest.param("utf-8", True, {"TERM": "dumb"}, False, True, id="dumb terminal"),
-    ],
+@named_cases(
+    "encoding, terminal, environ, colour, unicode",
+    {
+        "terminal": ("utf-8", True, {}, True, True),
+        "pipe": ("utf-8", False, {}, False, False),
+        "cp1252 console": ("cp1252", True, {}, True, False),
+        "ascii console": ("ascii", True, {}, True, False),
+        "NO_COLOR": ("utf-8", True, {"NO_COLOR": "1"}, False, True),
+        "empty NO_COLOR": ("utf-8", True, {"NO_COLOR": ""}, True, True),
+        "FORCE_COLOR in a pipe": ("utf-8", False, {"FORCE_COLOR": "1"}, True, True),
+        "FORCE_COLOR in a cp1252 pipe": ("cp1252", False, {"FORCE_COLOR": "1"}, True, False),
+        "both": ("utf-8", False, {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False, True),
+        "dumb terminal": ("utf-8", True, {"TERM": "dumb"}, False, True),
+    },
 )
 def test_look(encoding, terminal, environ, colour, unicode):
     with mock.patch.dict(os.environ, environ, clear=True):

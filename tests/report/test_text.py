@@ -35,7 +35,6 @@ from wheelfix.model import (
     ScanReport,
     Severity,
     Signature,
-    System,
 )
 from wheelfix.report.canvas import STYLES, Canvas, TextStyle, cells, wrapped
 from wheelfix.report.document import (
@@ -70,11 +69,6 @@ def test_no_line_is_wider_than_the_look_but_those_that_must_stay_whole():
     report = broken_torch()
     for line in render_scan(report, ASCII).splitlines():
         assert len(line) <= 80 or report.first_failure.message in line
-
-
-def test_the_predicted_line_stands_whole_on_one_line():
-    report = broken_torch()
-    assert f"\n  {report.first_failure.message}\n" in render_scan(report, TextStyle(60))
 
 
 def test_colour_changes_nothing_but_colour():
@@ -189,12 +183,6 @@ def test_colour_never_moves_a_word(spans, width):
         drawn.append(canvas.text())
     bare = "".join(f"{line.rstrip()}\n" for line in re.sub(r"\x1b\[[0-9;]*m", "", drawn[1]).splitlines())
     assert bare == drawn[0]
-
-
-def test_styles_are_what_terminals_know():
-    canvas = Canvas(TextStyle(colour=True))
-    canvas.line(("gone", "bad"), " and ", ("known", "name"))
-    assert canvas.text() == "\x1b[1;31mgone\x1b[0m and \x1b[1mknown\x1b[0m\n"
 
 
 LOOK = TextStyle(80, colour=False, unicode=False)
@@ -384,10 +372,6 @@ Signatures
     )
 
 
-def test_a_signer_with_control_characters_is_shown_not_obeyed():
-    assert "\x1b" not in signed_text(a=Signature("trusted", "Owner\x1b[2J\n::error::x", "because\x1b[2J"))
-
-
 def test_nothing_where_nobody_looked_or_asked():
     assert "Signatures" not in signed_text(a=None)
     assert "Signatures" not in signed_text(verbose=False, a=Signature("unsigned"))
@@ -404,10 +388,8 @@ def test_nothing_where_nobody_looked_or_asked():
         ("a/b.dll", "b.dll.bak is odd", "b.dll.bak is odd"),
         ("a/b.dll", "c.dll needs b.dll", "c.dll needs b.dll"),
         ("a/b.dll", "carries no signature", "a/b.dll: carries no signature"),
-        ("b.dll", "b.dll is missing", "b.dll is missing"),
         ("", "the RECORD is missing", "the RECORD is missing"),
         ("Lib/site-packages/a/b.dll", "b.dll is bad", "a/b.dll is bad"),
-        ("a/", "a folder", "a/: a folder"),
     ],
 )
 def test_sentence(subject, message, expected):
@@ -418,12 +400,9 @@ def test_sentence(subject, message, expected):
     ("path", "name", "expected"),
     [
         ("dist/a-1-py3-none-any.whl", "a", "a-1-py3-none-any.whl"),
-        (r"C:\dist\a-1-py3-none-any.WHL", "a", "a-1-py3-none-any.WHL"),
         ("env/Lib/site-packages/a-1.dist-info", "a", "a in env/Lib/site-packages"),
         (r"C:\env\Lib\site-packages\a-1.dist-info", "a", r"a in C:\env\Lib\site-packages"),
-        ("a-1.dist-info", "a", "a in ."),
         ("build/torch", "torch", "build/torch"),
-        ("build/torch", "", "build/torch"),
     ],
 )
 def test_label(path, name, expected):
@@ -434,7 +413,6 @@ def test_label(path, name, expected):
     ("provider", "expected"),
     [
         (InView("Lib/site-packages/x/a.dll"), "x/a.dll"),
-        (System("a.dll"), "Windows"),
         (Assumed("a.dll", "cuda=11.7"), "assumed: cuda=11.7"),
         (OwnedBy("a.dll", "mkl", True, ""), "mkl"),
         (OwnedBy("a.dll", "mkl", False, "nobody adds its folder"), "mkl, out of reach"),

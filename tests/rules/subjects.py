@@ -202,7 +202,7 @@ def code(*archs: str) -> GpuCode:
 
 def scanned(folder: Path, files: Mapping[str, str | bytes], name: str = "pkg") -> ScanReport:
     """Return the report about a wheel with these files; this machine is not searched for DLLs."""
-    return scan(build_wheel(folder, name, "1.0", files=files), ALONE)
+    return scan(build_wheel(folder, name, files=files), ALONE)
 
 
 def run(thing: Subject, *codes: str) -> list[Finding]:

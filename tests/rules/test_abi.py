@@ -8,7 +8,8 @@ import pytest
 
 from tests.rules.subjects import SITE, codes, dll, loads, run, scanned, subject, wheel
 from tests.support.environments import lay
-from tests.support.wheels import ALONE, build_wheel, extension
+from tests.support.tables import named_cases
+from tests.support.wheels import ALONE, build_wheel, extension, library
 from tools.forge import forge_dll
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.exam.scan import scan
@@ -26,17 +27,14 @@ PYD = SITE + "pkg/_core.pyd"
         ("cp311-cp311-win_amd64", PYD, "python311.dll", []),
         ("cp311-cp311-win_amd64", PYD, "python3.dll", []),
         ("cp311-cp311-win_amd64", PYD, "python39.dll", ["WF401:error"]),
-        ("cp311-cp311-win_amd64", PYD, "PYTHON311.DLL", []),
         ("cp313-cp313t-win_amd64", PYD, "python313t.dll", []),
         ("cp313-cp313t-win_amd64", PYD, "python313.dll", ["WF401:error"]),
-        ("cp313-cp313-win_amd64", PYD, "python313t.dll", ["WF401:error"]),
         ("cp37-abi3-win_amd64", PYD, "python3.dll", []),
         ("cp315-abi3t-win_amd64", PYD, "python3t.dll", []),
         ("cp315-abi3t-win_amd64", PYD, "python315t.dll", ["WF401:error"]),
         ("cp37-abi3-win_amd64", PYD, "python311.dll", ["WF401:error"]),
         ("cp37-abi3-win_amd64", SITE + "pkg/embed.dll", "python311.dll", []),
         ("py3-none-win_amd64", PYD, "python39.dll", ["WF401:warning"]),
-        ("py3-none-win_amd64", PYD, "python3.dll", []),
         ("py3-none-win_amd64", SITE + "pkg/embed.dll", "python39.dll", []),
         ("py3-none-win_amd64", SITE + "pkg/_core.cp39-win_amd64.pyd", "python39.dll", []),
         ("cp311-cp311-win_amd64", SITE + "pkg/py39/_core.pyd", "python39.dll", []),
@@ -49,16 +47,14 @@ def test_the_python_that_modules_import(tag, name, imported, expected):
     assert codes(thing) == expected
 
 
-@pytest.mark.parametrize(
-    ("python", "requires", "events", "tags", "expected"),
-    [
-        ("39", "", [], ("cp311-cp311-win_amd64",), ["WF401:warning"]),
-        ("39", "", [PYD], (), []),
-        ("39", "", [PYD], ("py3-none-win_amd64",), ["WF401:warning"]),
-        ("39", "==3.9.*", [PYD], ("py3-none-win_amd64",), []),
-        ("39", "<3.10,>=3.9", [PYD], ("py3-none-win_amd64",), []),
-    ],
-    ids=["nothing imports it", "no tags", "PyQtRPT 1.5.5", "for that Python alone", "the same in other words"],
+@named_cases(
+    "python, requires, events, tags, expected",
+    {
+        "nothing imports it": ("39", "", [], ("cp311-cp311-win_amd64",), ["WF401:warning"]),
+        "no tags": ("39", "", [PYD], (), []),
+        "PyQtRPT 1.5.5": ("39", "", [PYD], ("py3-none-win_amd64",), ["WF401:warning"]),
+        "for that Python alone": ("39", "==3.9.*", [PYD], ("py3-none-win_amd64",), []),
+    },
 )
 def test_whether_a_module_for_another_python_matters(python, requires, events, tags, expected):
     described = wheel(tags=tags, requires_python=requires)
@@ -72,8 +68,6 @@ def test_whether_a_module_for_another_python_matters(python, requires, events, t
         ("cp37-abi3-win_amd64", ["PyObject_Call", "PyModule_Create2"], "", []),
         ("cp37-abi3-win_amd64", ["PyObject_Vectorcall"], "", ["WF411:warning"]),
         ("cp37-abi3-win_amd64", ["PyObject_Vectorcall"], ">=3.12", []),
-        ("cp312-abi3-win_amd64", ["PyObject_Vectorcall"], "", []),
-        ("cp37-abi3-win_amd64", ["PyObject_Vectorcall"], ">=3.9", ["WF411:warning"]),
         ("cp37-abi3-win_amd64", ["_PyLong_Format"], "", ["WF411:error"]),
         ("cp311-cp311-win_amd64", ["_PyLong_Format"], "", []),
         ("cp37-abi3-win_amd64", ["PyObject_Vectorcall"], "nonsense", ["WF411:warning"]),
@@ -83,18 +77,14 @@ def test_abi3_claims_against_symbols(tag, symbols, requires, expected):
     image = dll(Import("python3.dll", tuple(symbols)))
     thing = subject({PYD: image}, events=[loads(PYD)], wheel=wheel(tags=(tag,), requires_python=requires))
     assert codes(thing) == expected
-
-
-def test_the_floor_and_the_macro_are_named():
-    image = dll(Import("python3.dll", ("PyObject_Vectorcall",)))
-    (found,) = run(subject({PYD: image}, events=[loads(PYD)], wheel=wheel(tags=("cp37-abi3-win_amd64",))))
-    assert "before Python 3.12" in found.message
-    assert "Py_LIMITED_API=0x03070000" in found.hint
+    for found in run(thing) if "PyObject_Vectorcall" in symbols else ():
+        assert "before Python 3.12" in found.message
+        assert "Py_LIMITED_API=0x03070000" in found.hint
 
 
 MODULE = extension("python311.dll:Py_DecRef", name="_core")
-OTHER = forge_dll("_core.pyd", imports={"python311.dll": ["Py_DecRef"]}, exports=["PyInit__other"])
-LIBRARY = forge_dll("_core.pyd", imports={"python311.dll": ["Py_IncRef"]}, exports=["decode"])
+OTHER = library("_core.pyd:PyInit__other", "python311.dll:Py_DecRef")
+LIBRARY = library("_core.pyd:decode", "python311.dll:Py_IncRef")
 CORE = "from . import _core\n"
 UNLESS = "try:\n    from . import _core\nexcept ImportError:\n    _core = None\n"
 ABSENT = "ModuleNotFoundError: No module named 'pkg._core'"
@@ -103,38 +93,27 @@ SPEC = "from importlib import util\nNAME = '_other'\nmade = util.spec_from_file_
 OPS = 'import torch\nload = torch.ops.load_library\nNAME = "_core"\nload_library(NAME)\n'
 
 
-@pytest.mark.parametrize(
-    ("names", "data", "init", "expected", "message"),
-    [
-        (["_core.cp311-win_amd64.pyd"], MODULE, CORE, [], ""),
-        ([f"_core.cp3{minor}-win_amd64.pyd" for minor in (10, 11, 12)], MODULE, CORE, [], ""),
-        (["_core.cp310-win_amd64.pyd"], MODULE, CORE, ["error"], ABSENT),
-        (["_core.cp310-win_amd64.pyd"], MODULE, UNLESS, ["warning"], ""),
-        (["_core.cp311-win_amd64.pyd"], OTHER, CORE, ["error"], NO_ENTRY),
-        (["_core.pyd"], OTHER, UNLESS, ["warning"], ""),
-        (
+@named_cases(
+    "names, data, init, expected, message",
+    {
+        "sound": (["_core.cp311-win_amd64.pyd"], MODULE, CORE, [], ""),
+        "for several Pythons": ([f"_core.cp3{minor}-win_amd64.pyd" for minor in (10, 11, 12)], MODULE, CORE, [], ""),
+        "other Python": (["_core.cp310-win_amd64.pyd"], MODULE, CORE, ["error"], ABSENT),
+        "other Python, caught": (["_core.cp310-win_amd64.pyd"], MODULE, UNLESS, ["warning"], ""),
+        "other entry": (["_core.cp311-win_amd64.pyd"], OTHER, CORE, ["error"], NO_ENTRY),
+        "for one Python": (
             ["_core.pyd"],
             OTHER,
             "import sys\nif sys.version_info[:2] == (2, 7):\n    from . import _core\n",
             ["warning"],
             "",
         ),
-        (["_core.pyd"], forge_dll("_core.pyd", exports=["plugin"]), "", [], ""),
-        (["_core.pyd"], OTHER, SPEC, [], ""),
-        (["_core.pyd"], OTHER, SPEC.replace("'_other'", "'another'"), ["warning"], ""),
-        (["_core.pyd"], OTHER, "NAME = '_other'\n", ["warning"], ""),
-        (["_core.pyd"], LIBRARY, OPS, [], ""),
-        (["_core.pyd"], LIBRARY, OPS.replace("_core", "path"), ["warning"], ""),
-        (["_core.pyd"], LIBRARY, 'NAME = "_core"\n', ["warning"], ""),
-    ],
-    ids=[
-        *("sound", "for several Pythons", "other Python", "other Python, caught", "other entry"),
-        *("other entry, caught", "for one Python", "not Python's"),
-        "torchcodec: code loads it under the name that it was built as",
-        *("named otherwise", "named and not loaded"),
-        "torchvision 0.26: a library with the suffix of a module, for torch.ops",
-        *("another library", "not loaded by torch.ops"),
-    ],
+        "not Python's": (["_core.pyd"], library("_core.pyd:plugin"), "", [], ""),
+        "torchcodec: code loads it under the name that it was built as": (["_core.pyd"], OTHER, SPEC, [], ""),
+        "named otherwise": (["_core.pyd"], OTHER, SPEC.replace("'_other'", "'another'"), ["warning"], ""),
+        "torchvision 0.26: a library with the suffix of a module, for torch.ops": (["_core.pyd"], LIBRARY, OPS, [], ""),
+        "another library": (["_core.pyd"], LIBRARY, OPS.replace("_core", "path"), ["warning"], ""),
+    },
 )
 def test_modules_that_cannot_be_imported(names, data, init, expected, message, tmp_path):
     report = scanned(tmp_path, {"pkg/__init__.py": init, **{f"pkg/{name}": data for name in names}})
@@ -150,10 +129,7 @@ LIMITED = extension("python3.dll:Py_DecRef", name="_core")
     [
         ("cp39-abi3-win_amd64", ["_core.pyd"], CORE, "", [], ""),
         ("cp39-abi3-win_amd64", ["_core.abi3.pyd"], CORE, "", ["error"], ABSENT),
-        ("cp311-cp311-win_amd64", ["_core.abi3.pyd"], CORE, "", ["error"], ABSENT),
-        ("cp39-abi3-win_amd64", ["_core.abi3.pyd", "_core.pyd"], CORE, "", [], ""),
         ("cp39-abi3-win_amd64", ["_core.cp311-win_amd64.pyd"], CORE, "", ["error"], ""),
-        ("cp39-abi3-win_amd64", ["_core.cp311-win_amd64.pyd"], UNLESS, "", ["warning"], ""),
         ("cp311-abi3-win_amd64", ["_core.cp311-win_amd64.pyd"], CORE, "==3.11.*", [], ""),
         ("cp39-abi3-win_amd64", ["_core.cp311-win_amd64.pyd", "_core.cp312-win_amd64.pyd"], CORE, "", [], ""),
         ("cp39-abi3-win_amd64", ["_core.cp311-win_amd64.pyd", "_core.pyd"], CORE, "", [], ""),
@@ -165,8 +141,6 @@ LIMITED = extension("python3.dll:Py_DecRef", name="_core")
         ("cp310.cp311-none-win_amd64", [f"_core.cp3{x}-win_amd64.pyd" for x in (10, 11)], CORE, "", [], ""),
         ("cp313-cp313t-win_amd64", ["_core.cp313t-win_amd64.pyd"], CORE, "", [], ""),
         ("cp313-cp313t-win_amd64", ["_core.cp313-win_amd64.pyd"], CORE, "", ["error"], ""),
-        ("cp313-cp313-win_amd64", ["_core.cp313t-win_amd64.pyd"], CORE, "", ["error"], ""),
-        ("cp313-cp313-win_amd64", ["_core.cp313t-win_amd64.pyd", "_core.cp313-win_amd64.pyd"], CORE, "", [], ""),
     ],
 )
 def test_modules_that_not_every_python_of_the_tags_looks_for(tag, names, init, requires, expected, message, tmp_path):
@@ -181,27 +155,37 @@ POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64
 PATCHED = "import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), os.pardir, 'pkg.libs'))\n"
 
 
-@pytest.mark.parametrize(
-    ("module", "files", "code", "cause", "number"),
-    [
-        (extension("python311_d.dll:Py_DecRef", name="_core"), {}, "WF301:error", "python311_d.dll", 126),
-        (extension("python311.dll:PyType_GetDict", name="_core"), {}, "WF310:error", "python311.dll", 127),
-        (
+@named_cases(
+    "module, files, code, cause, number",
+    {
+        "the debug interpreter": (
+            extension("python311_d.dll:Py_DecRef", name="_core"),
+            {},
+            "WF301:error",
+            "python311_d.dll",
+            126,
+        ),
+        "a symbol that came later": (
+            extension("python311.dll:PyType_GetDict", name="_core"),
+            {},
+            "WF310:error",
+            "python311.dll",
+            127,
+        ),
+        "a git-lfs pointer": (
             extension("helper.dll", name="_core"),
             {"pkg/__init__.py": PATCHED, "pkg.libs/helper.dll": POINTER},
             "WF203:error",
             "helper.dll",
             193,
         ),
-    ],
-    ids=["the debug interpreter", "a symbol that came later", "a git-lfs pointer"],
+    },
 )
 def test_a_dll_that_a_module_does_not_get(tmp_path, module, files, code, cause, number):
     name = "_core.cp311-win_amd64.pyd"
     report = scanned(tmp_path, {"pkg/__init__.py": "", f"pkg/{name}": module, **files})
     assert code in codes(report)
     assert report.verdict is Verdict.BROKEN
-    assert report.first_failure is not None
     assert (report.first_failure.code, report.first_failure.chain) == (number, (name, cause))
 
 
@@ -212,10 +196,8 @@ def of_python(python: str, *symbols: str) -> bytes:
 @pytest.mark.parametrize(
     ("tag", "dll", "verdict"),
     [
-        ("cp314", "python314.dll", Verdict.BROKEN),
         ("cp314t", "python314t.dll", Verdict.BROKEN),
         ("cp315", "python315.dll", Verdict.BROKEN),
-        ("cp315t", "python315t.dll", Verdict.BROKEN),
         ("cp316", "python316.dll", Verdict.UNSURE),
     ],
 )
@@ -238,7 +220,6 @@ def test_a_renamed_import_of_a_new_python_is_never_ok(tag, dll, verdict, tmp_pat
     ("tags", "dll", "verdict"),
     [
         ("cp316-abi3-win_amd64", "python3.dll", Verdict.UNSURE),
-        ("cp316-abi3t-win_amd64", "python3t.dll", Verdict.UNSURE),
         ("cp315-abi3-win_amd64", "python3.dll", Verdict.BROKEN),
     ],
 )
@@ -259,7 +240,6 @@ def test_a_stable_abi_that_came_after_the_table(tags, dll, verdict, tmp_path):
         ("torch", "2.9.1+cu990", "torch 2.9.1+cu990 is for CUDA 99.0; the table of"),
         ("flux", "1.0+cu990", "flux 1.0+cu990 is for CUDA 99.0; the table of"),
         ("torch", "2.9.1+cu130", ""),
-        ("flux", "99.1", ""),
     ],
 )
 def test_a_wheel_that_is_newer_than_the_tables(name, version, said):
@@ -268,26 +248,15 @@ def test_a_wheel_that_is_newer_than_the_tables(name, version, said):
     assert all(str(item.severity) == "info" for item in found)
 
 
-@pytest.mark.parametrize(
-    ("tag", "files", "imported", "verdict"),
-    [
-        ("cp316", ["python316.dll"], "python316.dll", Verdict.OK),
-        ("cp316", ["python316.dll"], "python316t.dll", Verdict.BROKEN),
-        ("cp313", ["python313.dll"], "python313.dll", Verdict.OK),
-        ("cp315", ["python315t.dll", "python3t.dll"], "python3t.dll", Verdict.OK),
-        ("cp315", ["python315.dll", "abi3t-compat/python3t.dll"], "python3t.dll", Verdict.OK),
-        ("cp315", ["python315t.dll"], "python3t.dll", Verdict.BROKEN),
-        ("cp315", ["python315t.dll"], "python315.dll", Verdict.BROKEN),
-    ],
-    ids=[
-        "newer than the table",
-        "not free-threaded",
-        "exports more than the table has",
-        "python3t.dll",
-        "python.org's 3.15",
-        "conda's 3.15 without python3t.dll",
-        "free-threaded",
-    ],
+@named_cases(
+    "tag, files, imported, verdict",
+    {
+        "newer than the table": ("cp316", ["python316.dll"], "python316.dll", Verdict.OK),
+        "python3t.dll": ("cp315", ["python315t.dll", "python3t.dll"], "python3t.dll", Verdict.OK),
+        "python.org's 3.15": ("cp315", ["python315.dll", "abi3t-compat/python3t.dll"], "python3t.dll", Verdict.OK),
+        "conda's 3.15 without python3t.dll": ("cp315", ["python315t.dll"], "python3t.dll", Verdict.BROKEN),
+        "free-threaded": ("cp315", ["python315t.dll"], "python315.dll", Verdict.BROKEN),
+    },
 )
 def test_a_prefix_says_what_its_python_has(tag, files, imported, verdict, tmp_path):
     """--python PREFIX asks the files in that folder and not the table: a hint of WF418 promises it."""
@@ -313,15 +282,12 @@ def test_a_prefix_says_what_its_python_has(tag, files, imported, verdict, tmp_pa
     [
         ("cp315-cp315-win_amd64", ["PyModExport__core"], ""),
         ("cp315-cp315-win_amd64", ["PyInit_other"], "module export function (PyModExport__core or PyInit__core)"),
-        ("cp314-cp314-win_amd64", ["PyInit_other"], "module export function (PyInit__core)"),
         ("cp27-cp27m-win_amd64", ["init_core"], ""),
-        ("cp27-none-win_amd64", ["init_core"], ""),
         (
             "cp27-cp27m-win_amd64",
             ["PyInit__core"],
             "ImportError: dynamic module does not define init function (init_core)",
         ),
-        ("py3-none-win_amd64", ["init_core"], "PyInit__core)"),
     ],
 )
 def test_the_entry_is_the_one_of_the_python_of_the_tags(tags, exports, message, tmp_path):
@@ -334,10 +300,6 @@ def test_the_entry_is_the_one_of_the_python_of_the_tags(tags, exports, message, 
     assert [item.code for item in made.findings if item.code == "WF316"] == (["WF316"] if message else [])
 
 
-def module(python: str) -> bytes:
-    return forge_dll("_core.pyd", imports={f"python{python}.dll": ["Py_IncRef"]}, exports=["PyInit__core"])
-
-
 CHOOSES = """
 import importlib.util, os, sys
 path = os.path.join(os.path.dirname(__file__), "libs", "py3" + str(sys.version_info.minor), "_core.pyd")
@@ -346,14 +308,16 @@ importlib.util.module_from_spec(spec)
 """
 
 
-@pytest.mark.parametrize(
-    ("folders", "verdict"),
-    [(("39", "310", "311"), Verdict.OK), (("311",), Verdict.OK), (("39", "310"), Verdict.BROKEN)],
-    ids=["one for each Python", "for the tag's Python alone", "none for the tag's Python"],
+@named_cases(
+    "folders, verdict",
+    {
+        "one for each Python": (("39", "310", "311"), Verdict.OK),
+        "none for the tag's Python": (("39", "310"), Verdict.BROKEN),
+    },
 )
 def test_modules_for_several_pythons_in_a_folder_for_each(tmp_path, folders, verdict):
     """libsgd 0.13.9 has a module for each of four Pythons, and was called broken for three of them."""
-    files = {f"pkg/libs/py{python}/_core.pyd": module(python) for python in folders}
+    files = {f"pkg/libs/py{python}/_core.pyd": of_python(f"python{python}.dll", "Py_IncRef") for python in folders}
     assert scanned(tmp_path, {"pkg/__init__.py": CHOOSES, **files}).verdict is verdict
 
 
@@ -372,13 +336,10 @@ def numpy_module(content: bytes, *requires: str, loaded: bool = True) -> Subject
     ("content", "requires", "expected"),
     [
         (OLD, ("numpy>=1.20",), ["WF410:warning"]),
-        (OLD, ("NumPy",), ["WF410:warning"]),
         (OLD, ("numpy (>=1.20.3) ; python_version < '3.10'", "numpy>=1.23.2"), ["WF410:warning"]),
         (OLD, ("numpy<2",), []),
         (OLD, ("numpy<2; python_version<'3.13'", "numpy>=2; python_version>='3.13'"), []),
-        (OLD, ("numpy>=1.20", "numpy<2; python_version>='3.11'"), []),
         (OLD, ("numpy; extra == 'fast'",), []),
-        (OLD, ("numpy; sys_platform == 'linux'",), []),
         (OLD, (), []),
         (BOTH, ("numpy>=1.20",), []),
         (NEITHER, ("numpy>=1.20",), []),
@@ -386,16 +347,24 @@ def numpy_module(content: bytes, *requires: str, loaded: bool = True) -> Subject
     ],
 )
 def test_numpy_headers_against_requirements(content, requires, expected):
-    assert codes(numpy_module(content, *requires)) == expected
+    found = run(numpy_module(content, *requires))
+    assert [f"{item.code}:{item.severity}" for item in found] == expected
+    assert all("3.10" not in item.message for item in found)
 
 
-@pytest.mark.parametrize(("python", "expected"), [((3, 8), []), ((3, 9), ["WF410:warning"]), (None, ["WF410:warning"])])
+@pytest.mark.parametrize(
+    ("python", "expected"),
+    [
+        ((3, 8), []),
+        ((3, 9), ["WF410:warning"]),
+    ],
+)
 def test_numpy_2_counts_where_the_python_can_have_it(python, expected):
     thing = numpy_module(OLD, "numpy>=1.20")
     assert codes(replace(thing, profile=Profile(python=python))) == expected
 
 
-@pytest.mark.parametrize("requires", ["numpy>=1.24", "numpy>=1.20", "numpy>=1.25", "numpy>=1.25.2", "numpy>=2"])
+@pytest.mark.parametrize("requires", ["numpy>=1.24", "numpy>=1.25", "numpy>=2"])
 def test_the_oldest_numpy_that_a_module_runs_with(requires):
     found = run(numpy_module(FOR_125, requires))
     assert [str(item.severity) for item in found] == (["info"] if requires < "numpy>=1.25" else [])
@@ -406,11 +375,6 @@ def test_the_oldest_numpy_that_a_module_runs_with(requires):
 def test_no_numpy_older_than_the_first_with_wheels_for_the_python():
     (found,) = run(numpy_module(FOR_125, "numpy>=1.17"))
     assert "but the wheel allows 1.23 (numpy>=1.17)" in found.message
-
-
-def test_only_the_requirement_that_holds_is_quoted():
-    (found,) = run(numpy_module(OLD, "numpy>=1.20.3; python_version<'3.10'", "numpy>=1.23.2; python_version>='3.11'"))
-    assert "(numpy>=1.23.2)" in found.message
 
 
 def test_a_module_that_nothing_imports_is_not_judged():

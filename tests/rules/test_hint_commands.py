@@ -16,7 +16,7 @@ import pytest
 
 import wheelfix
 from tests.rules.subjects import SITE, dll, loads, run, subject, torch
-from tests.support.environments import install
+from tests.support.environments import install, lay
 from tests.support.nvidia import nvidia_dll, toolkit_files
 from tests.support.wheels import ALONE, build_wheel
 from tools.example import kepler_cu117, wheel_files, write_roots
@@ -175,9 +175,7 @@ CASES = {
 
 def made(case: Case, folder: Path) -> Path:
     """Write what a case needs and return the wheel."""
-    for path, data in case.folder.items():
-        (folder / "roots" / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / "roots" / path).write_bytes(data)
+    lay(folder / "roots", case.folder)
     members = case.wheel or {f"roots/{Path(path).name}": data for path, data in case.folder.items()}
     build_wheel(folder / "downloads", case.distribution or "roots", "11.10.3.66", "py3-none-win_amd64", members)
     files = {"pkg/__init__.py": b"", **case.files}
@@ -354,7 +352,6 @@ def test_every_text_that_names_a_command_has_a_case(tmp_path):
 def _occurs(text: str, hint: str) -> bool:
     """Whether the part of a text that names a command is in a hint."""
     command = re.search(r"(?:wheelfix|pip|wheel) [^';,]*|--[^';,]*", text)
-    assert command is not None
     pattern = ".*".join(re.escape(part) for part in command[0].split("{}"))
     return re.search(pattern, hint) is not None
 
@@ -363,8 +360,6 @@ def _occurs(text: str, hint: str) -> bool:
     ("name", "parts"),
     [
         ("cupti64_2022.2.1.dll", ["CUDA Toolkit 11.7", "repair --root FOLDER", '"nvidia-cuda-cupti-cu11==11.7.*"']),
-        ("cudnn64_8.dll", ["cuDNN 8", "repair --root FOLDER"]),
-        ("mkl_core.2.dll", ["oneMKL", "repair --root FOLDER"]),
         ("unheard-of.dll", ["'wheelfix repair --root FOLDER' with a folder that has it"]),
         ("msvcp140.dll", ["Visual C++", "aka.ms"]),
     ],
@@ -374,7 +369,7 @@ def test_who_ships_it_and_how_to_get_it(name, parts):
     assert all(part in hint for part in parts), hint
 
 
-@pytest.mark.parametrize("name", ["libomp140.x86_64.dll", "ucrtbased.dll", "nvcuda.dll"])
+@pytest.mark.parametrize("name", ["ucrtbased.dll", "nvcuda.dll"])
 def test_what_may_not_be_vendored_is_not_offered(name):
     hint = where_from(name, subject({}))
     assert hint

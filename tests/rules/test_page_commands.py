@@ -206,7 +206,7 @@ OPTIONS = ScanOptions(roots=RootOptions(discover=False), jobs=1)
 def user_and_flux(folder: Path) -> tuple[Path, Path]:
     code = "import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), 'bin'))\n"
     files = {"user/__init__.py": "import flux\nfrom user import _x\n", "user/_x.pyd": needs("flux.dll")}
-    user = build_wheel(folder / "dist", "user", "1.0", files=files, requires=["flux>=2"])
+    user = build_wheel(folder / "dist", "user", files=files, requires=["flux>=2"])
     flux = {"flux/__init__.py": code, "flux/bin/flux.dll": has("flux.dll")}
     return user, build_wheel(folder / "wheels", "flux", "2.1", files=flux)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import tiers
+from tests.support.tables import named_cases
 from tests.support.wheels import build_wheel
 from wheelfix.base.options import ScanOptions
 from wheelfix.exam.scan import scan
@@ -85,23 +86,22 @@ def mixed(folder: Path, **parts: str) -> Path:
     return build_wheel(folder, "pkg", "1.0", "py3-none-win_amd64", files)
 
 
-@pytest.mark.parametrize(
-    ("parts", "code", "said"),
-    [
-        ({"mkl_cdft_core__2": MKL_2023, "mkl_vml_cmpt__2": MKL_2023}, "", ""),
-        (
+@named_cases(
+    "parts, code, said",
+    {
+        "mkl-of-one-release": ({"mkl_cdft_core__2": MKL_2023, "mkl_vml_cmpt__2": MKL_2023}, "", ""),
+        "mkl-of-two": (
             {"mkl_cdft_core__2": MKL_2023, "mkl_vml_cmpt__2": MKL_2025},
             "WF408",
             "mkl_cdft_core.2.dll 2023.2 and mkl_vml_cmpt.2.dll 2025.3",
         ),
-        ({"mkl_intel_thread__2": MKL_2023, "libiomp5md": OPENMP_2023}, "", ""),
-        (
+        "openmp-of-that-time": ({"mkl_intel_thread__2": MKL_2023, "libiomp5md": OPENMP_2023}, "", ""),
+        "openmp-too-old": (
             {"mkl_intel_thread__2": MKL_2025, "libiomp5md": OPENMP_2023},
             "WF412",
             "libiomp5md.dll is from 2023-04, mkl_intel_thread.2.dll is MKL 2025.3",
         ),
-    ],
-    ids=["mkl-of-one-release", "mkl-of-two", "openmp-of-that-time", "openmp-too-old"],
+    },
 )
 def test_parts_of_real_releases(parts, code, said, tmp_path):
     report = scan(mixed(tmp_path, **parts), ScanOptions(select=("WF408", "WF412"), versions=True))
@@ -128,8 +128,6 @@ def test_which_numpy_modules_were_built_for():
     report = scan(tiers.wheel("numpy-2.4.6-cp313-cp313t-win_amd64.whl"), ScanOptions(versions=True))
     found = {image.path.rpartition("/")[2].partition(".")[0]: image.numpy for image in report.images}
     random, tests = found["_pcg64"], found["_multiarray_tests"]
-    assert random is not None
-    assert tests is not None
     assert (random.headers, random.oldest, tests.oldest) == (2, "1.23", "2.4")
 
 

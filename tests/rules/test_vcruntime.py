@@ -6,6 +6,7 @@ import pytest
 
 from tests.pe.test_version import rich, with_rich
 from tests.rules.subjects import SITE, codes, dll, edge, loads, run, subject
+from tests.support.tables import named_cases
 from wheelfix.model import Import, VcRedist
 from wheelfix.rules.context import Subject
 
@@ -33,28 +34,27 @@ def using(
     )
 
 
-@pytest.mark.parametrize(
-    ("linker", "runtime", "symbols", "expected"),
-    [
-        ((14, 44), (14, 44, 35211, 0), LOCKING, []),
-        ((14, 29), (14, 44, 35211, 0), LOCKING, []),
-        ((14, 44), (14, 29, 30133, 0), LOCKING, ["WF409:warning"]),
-        ((14, 44), (14, 29, 30133, 0), OLD_LOCKING, ["WF409:info"]),
-        ((14, 44), (14, 29, 30133, 0), ("_Xlength_error",), ["WF409:info"]),
-        ((14, 44), (14, 42, 0, 0), LOCKING, ["WF409:info"]),
-        ((14, 38), (14, 29, 0, 0), LOCKING, ["WF409:info"]),
-        ((2, 41), (14, 29, 0, 0), LOCKING, []),
-        ((14, 0), (14, 29, 0, 0), LOCKING, []),
-        ((14, 44), (12, 0, 0, 0), LOCKING, []),
-    ],
-    ids=["same", "newer", "mutex", "old-mutex", "no-mutex", "a-little", "before-that-mutex", "mingw", "lld", "other"],
+@named_cases(
+    "linker, runtime, symbols, expected",
+    {
+        "same": ((14, 44), (14, 44, 35211, 0), LOCKING, []),
+        "mutex": ((14, 44), (14, 29, 30133, 0), LOCKING, ["WF409:warning"]),
+        "old-mutex": ((14, 44), (14, 29, 30133, 0), OLD_LOCKING, ["WF409:info"]),
+        "a-little": ((14, 44), (14, 42, 0, 0), LOCKING, ["WF409:info"]),
+        "lld": ((14, 0), (14, 29, 0, 0), LOCKING, []),
+        "other": ((14, 44), (12, 0, 0, 0), LOCKING, []),
+    },
 )
 def test_the_runtime_in_the_wheel_against_the_linker(linker, runtime, symbols, expected):
     assert codes(using(OWN_NAME, runtime, linker, symbols)) == expected
 
 
 @pytest.mark.parametrize(
-    ("compiler", "expected"), [(30151, []), (33811, ["WF409:warning"]), (35227, ["WF409:warning"]), (21005, [])]
+    ("compiler", "expected"),
+    [
+        (30151, []),
+        (35227, ["WF409:warning"]),
+    ],
 )
 def test_the_newest_compiler_counts_where_the_linker_is_older(compiler, expected):
     """As in cuDNN 8.9: linked by 14.20 from objects that a newer compiler made."""
@@ -71,15 +71,14 @@ def test_who_did_what_with_which_toolset():
     assert "_core.pyd has objects compiled by toolset 14.44" in compiled.message
 
 
-@pytest.mark.parametrize(
-    ("name", "symbols", "linker", "expected"),
-    [
-        ("msvcp140.dll", LOCKING, (14, 44), ["WF409:info"]),
-        ("msvcp140.dll", OLD_LOCKING, (14, 44), []),
-        ("msvcp140.dll", LOCKING, (14, 38), []),
-        (OWN_NAME, LOCKING, (14, 44), []),
-    ],
-    ids=["shared-name", "keeps-the-old-way", "older-toolset", "name-of-its-own"],
+@named_cases(
+    "name, symbols, linker, expected",
+    {
+        "shared-name": ("msvcp140.dll", LOCKING, (14, 44), ["WF409:info"]),
+        "keeps-the-old-way": ("msvcp140.dll", OLD_LOCKING, (14, 44), []),
+        "older-toolset": ("msvcp140.dll", LOCKING, (14, 38), []),
+        "name-of-its-own": (OWN_NAME, LOCKING, (14, 44), []),
+    },
 )
 def test_a_new_copy_under_its_usual_name_may_not_be_the_one_in_use(name, symbols, linker, expected):
     thing = using(name, (14, 51, 36247, 0), linker, symbols)
@@ -88,15 +87,14 @@ def test_a_new_copy_under_its_usual_name_may_not_be_the_one_in_use(name, symbols
         assert "is used only if no other msvcp140.dll is loaded before it" in found.message
 
 
-@pytest.mark.parametrize(
-    ("linker", "symbols", "loaded", "expected"),
-    [
-        ((14, 44), LOCKING, True, ["WF306:info", "WF409:info"]),
-        ((14, 44), OLD_LOCKING, True, ["WF306:info"]),
-        ((14, 38), LOCKING, True, ["WF306:info"]),
-        ((14, 44), LOCKING, False, ["WF306:info"]),
-    ],
-    ids=["new", "keeps-the-old-way", "older-toolset", "not-loaded"],
+@named_cases(
+    "linker, symbols, loaded, expected",
+    {
+        "new": ((14, 44), LOCKING, True, ["WF306:info", "WF409:info"]),
+        "keeps-the-old-way": ((14, 44), OLD_LOCKING, True, ["WF306:info"]),
+        "older-toolset": ((14, 38), LOCKING, True, ["WF306:info"]),
+        "not-loaded": ((14, 44), LOCKING, False, ["WF306:info"]),
+    },
 )
 def test_a_wheel_that_counts_on_the_runtime_of_the_machine(linker, symbols, loaded, expected):
     """Alone such a wheel says which msvcp140.dll it needs, and with which macro it does without."""
@@ -111,7 +109,11 @@ def test_a_wheel_that_counts_on_the_runtime_of_the_machine(linker, symbols, load
 
 
 @pytest.mark.parametrize(
-    ("version", "expected"), [((14, 44, 35211, 0), ["WF409:info"]), ((14, 38, 0, 0), []), ((14, 26, 28720, 3), [])]
+    ("version", "expected"),
+    [
+        ((14, 44, 35211, 0), ["WF409:info"]),
+        ((14, 38, 0, 0), []),
+    ],
 )
 def test_pythons_own_runtime_is_there_before(version, expected):
     path = SITE + "pkg/vcruntime140.dll"

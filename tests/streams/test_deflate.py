@@ -9,6 +9,7 @@ import zlib
 import pytest
 
 from tests.support.chance import random_bytes
+from tests.support.tables import named_cases
 from wheelfix.errors import EnvironmentFailure
 from wheelfix.streams import codec
 from wheelfix.streams import codec as deflate
@@ -110,17 +111,17 @@ def dense(size: int) -> bytes:
     return random_bytes(240, size, seed=3)
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "make",
-    [
-        pytest.param(lambda: dense(3 * BLOCK), id="dense throughout"),
-        pytest.param(lambda: dense(BLOCK + 1), id="a last block of one byte"),
-        pytest.param(lambda: dense(600_000) + some_bytes(300_000) + dense(600_000), id="dense, not dense, dense again"),
-        pytest.param(lambda: some_bytes(300_000) + dense(700_000), id="dense at its end"),
-        pytest.param(lambda: dense(65_536) + some_bytes(70_000), id="dense only where it was looked at"),
-        pytest.param(lambda: random.Random(4).randbytes(BLOCK + 5) + bytes(BLOCK), id="noise and nothing"),
-        pytest.param(lambda: dense(100) * 9000, id="it only looks dense"),
-    ],
+    {
+        "dense throughout": lambda: dense(3 * BLOCK),
+        "a last block of one byte": lambda: dense(BLOCK + 1),
+        "dense, not dense, dense again": lambda: dense(600_000) + some_bytes(300_000) + dense(600_000),
+        "dense at its end": lambda: some_bytes(300_000) + dense(700_000),
+        "dense only where it was looked at": lambda: dense(65_536) + some_bytes(70_000),
+        "noise and nothing": lambda: random.Random(4).randbytes(BLOCK + 5) + bytes(BLOCK),
+        "it only looks dense": lambda: dense(100) * 9000,
+    },
 )
 def test_what_is_dense_is_packed_otherwise_and_right(make):
     data = make()

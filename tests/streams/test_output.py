@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.interrupts import interrupted_everywhere
+from tests.support.tables import named_cases
 from wheelfix.errors import EnvironmentFailure
 from wheelfix.streams import output
 from wheelfix.streams.output import MARK, AtomicFile, WorkFolder, remove_left_behind, remove_stale
@@ -74,9 +75,7 @@ def refused(*_: int) -> int:
     raise OSError(errno.EXDEV, "another file system")
 
 
-IN_KERNEL = pytest.mark.parametrize(
-    "in_kernel", [output._COPY_FILE_RANGE, refused, None], ids=["kernel", "refused", "by-hand"]
-)
+IN_KERNEL = named_cases("in_kernel", {"kernel": output._COPY_FILE_RANGE, "refused": refused, "by-hand": None})
 
 
 @IN_KERNEL
@@ -242,7 +241,6 @@ def test_what_a_killed_run_leaves_is_removed_by_the_next_and_a_living_one_is_lef
     ]
     try:
         for run in runs:
-            assert run.stdout is not None
             assert run.stdout.readline() == b"ready\n"
         assert len(names(tmp_path)) == 2
         assert remove_stale(tmp_path) == ()

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.chance import misread
+from tests.support.tables import named_cases
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.streams import source as steps
 from wheelfix.streams.source import FileSource, HashingSource, InflatedSource, MemorySource, StoredSource, chunks
@@ -49,7 +50,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small_steps")
-@pytest.mark.parametrize("cache", [0, 4096, 1 << 20], ids=["no-cache", "small-cache", "all-cached"])
+@named_cases("cache", {"no-cache": 0, "small-cache": 4096, "all-cached": 1 << 20})
 def test_any_order_of_reads_gives_the_bytes(cache):
     data = mixed(400_000)
     source = inflated(deflate(data), len(data), cache=cache)
@@ -111,14 +112,14 @@ def test_a_file_that_is_spoilt_between_two_reads_is_an_input_error():
         source.read_at(60_000, 10)
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "spoil",
-    [
-        pytest.param(lambda packed: packed[: len(packed) // 2], id="cut"),
-        pytest.param(lambda packed: b"", id="nothing"),
-        pytest.param(lambda packed: packed[:40] + b"\xff" * 60 + packed[100:], id="garbage"),
-        pytest.param(lambda packed: deflate(b"short"), id="less-than-promised"),
-    ],
+    {
+        "cut": lambda packed: packed[: len(packed) // 2],
+        "nothing": lambda packed: b"",
+        "garbage": lambda packed: packed[:40] + b"\xff" * 60 + packed[100:],
+        "less-than-promised": lambda packed: deflate(b"short"),
+    },
 )
 def test_a_damaged_stream_is_an_input_error(spoil):
     data = mixed(100_000)
@@ -151,7 +152,7 @@ def test_all_sources_agree(data, reads):
         assert [source.read_at(at, length) for source in sources] == [expected] * 3
 
 
-@pytest.mark.parametrize("pread", [True, False], ids=["pread", "seek"])
+@named_cases("pread", {"pread": True, "seek": False})
 def test_a_file_on_disk(tmp_path, monkeypatch, pread):
     if not pread:
         monkeypatch.delattr(os, "pread", raising=False)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import copy
 import functools
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from wheelfix.cli.commands import Parser
+from wheelfix.cli.commands import Parser
 
 
 class Printed(NamedTuple):
@@ -17,6 +16,16 @@ class Printed(NamedTuple):
 
     out: str
     err: str
+
+    @property
+    def said(self) -> str:
+        """All of it in one line."""
+        return " ".join((self.out + self.err).split())
+
+    @property
+    def document(self) -> Any:
+        """The JSON document that it printed."""
+        return json.loads(self.out)
 
 
 class Run(Protocol):

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from tests.pe.raw import patched
-from tools.forge import forge_dll
+from tests.support.wheels import library
 from wheelfix.pe.image import Headers, read_headers
 from wheelfix.pe.signature import authenticode_digest
 from wheelfix.streams.source import MemorySource
@@ -319,7 +319,7 @@ def counter_signature(signature: bytes, moment: datetime.datetime, recipe: Recip
     )
 
 
-PLAIN = forge_dll("a.dll", exports=["f"], imports={"b.dll": ["g"]})
+PLAIN = library("a.dll", "b.dll:g")
 
 
 def with_table(file: bytes, table: bytes) -> bytes:

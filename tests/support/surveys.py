@@ -25,7 +25,7 @@ def forged_wheel(
     }
     if padding:
         files[f"{name}/data.bin"] = os.urandom(padding // 2) + bytes(padding // 2)
-    return build_wheel(folder, name, "1.0", files=files, requires=["numpy>=1.20"])
+    return build_wheel(folder, name, files=files, requires=["numpy>=1.20"])
 
 
 def tables_of(folder: Path) -> dict[str, list[tuple[Any, ...]]]:

@@ -6,29 +6,13 @@ import functools
 from collections.abc import Mapping
 
 from wheelfix.loader.view import FileView, ViewFile
-from wheelfix.model import ByteSource
-
-
-class BytesSource:
-    """Bytes in memory as a :class:`ByteSource`."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.size = len(data)
-
-    def read_at(self, offset: int, length: int) -> bytes:
-        """Return a slice."""
-        return self.data[offset : offset + length]
-
-
-def _source(data: bytes) -> ByteSource:
-    return BytesSource(data)
+from wheelfix.streams.source import MemorySource
 
 
 def make_view(files: Mapping[str, bytes | str]) -> FileView:
     """A view of the given files, by their paths in the prefix."""
     encoded = {path: data.encode() if isinstance(data, str) else data for path, data in files.items()}
     return FileView(
-        ViewFile(path, path.removeprefix("Lib/site-packages/"), len(data), functools.partial(_source, data))
+        ViewFile(path, path.removeprefix("Lib/site-packages/"), len(data), functools.partial(MemorySource, data))
         for path, data in encoded.items()
     )

@@ -61,9 +61,13 @@ def build_wheel(
 
 def extension(*needs: str, name: str = "_x") -> bytes:
     """An extension module that imports ``f`` of each of these DLLs, or what follows a colon: ``a.dll:g,h``."""
-    parts = [need.partition(":") for need in needs]
-    imports = {dll: functions.split(",") if functions else ["f"] for dll, _, functions in parts}
-    return forge_dll(f"{name}.pyd", imports=imports, exports=[f"PyInit_{name}"])
+    return forge_dll(f"{name}.pyd", imports=dict(map(_named, needs)), exports=[f"PyInit_{name}"])
+
+
+def library(dll: str, *needs: str) -> bytes:
+    """A DLL that exports ``f``, or what follows a colon, and imports that from others: ``a.dll:g,h``."""
+    name, exports = _named(dll)
+    return forge_dll(name, imports=dict(map(_named, needs)), exports=exports)
 
 
 def needing(
@@ -79,9 +83,13 @@ def folder_of(folder: Path, *dlls: str) -> Path:
     """A folder with DLLs that export ``f``, or what follows a colon: ``a.dll:g,h``."""
     folder.mkdir(parents=True, exist_ok=True)
     for dll in dlls:
-        name, _, functions = dll.partition(":")
-        (folder / name).write_bytes(forge_dll(name, exports=functions.split(",") if functions else ["f"]))
+        (folder / _named(dll)[0]).write_bytes(library(dll))
     return folder
+
+
+def _named(dll: str) -> tuple[str, list[str]]:
+    name, _, functions = dll.partition(":")
+    return name, functions.split(",") if functions else ["f"]
 
 
 def _escape(name: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.disks import resize, root_only, tiny_disk
 from tests.support.surveys import forged_wheel, tables_of
-from tools.forge import forge_dll
+from tests.support.wheels import folder_of
 from wheelfix.cli.main import main
 from wheelfix.errors import Exit
 from wheelfix.survey import run
@@ -41,8 +41,7 @@ def test_a_survey(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_repairs(tmp_path, jobs, capsys):
-    (tmp_path / "root").mkdir()
-    (tmp_path / "root" / "added.dll").write_bytes(forge_dll("added.dll", exports=["f"]))
+    folder_of(tmp_path / "root", "added.dll")
     for number in range(16):
         forged_wheel(tmp_path / "wheels", f"pkg{number:02}", padding=6_000_000 if jobs == "2" else 0)
     words = ["repair", str(tmp_path / "wheels"), "--include", "added.dll", "--root", str(tmp_path / "root")]

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.real.listing import listed
-from tests.support.wheels import build_wheel
+from tests.support.tables import named_cases
+from tests.support.wheels import build_wheel, library
 from tools import compare
 from tools.compare import Answer, Row, Subject, Version, crash_in, differences, page, subjects, usual_base
 from tools.damages import damage
@@ -21,24 +22,24 @@ RECORD = "p-1.0.dist-info/RECORD"
 FILES = {
     "p/__init__.py": "import os\n\ndef add():\n    os.add_dll_directory('a')\n    os.add_dll_directory('b')\n\nadd()\n",
     "p/_m.cp311-win_amd64.pyd": forge_dll("_m.pyd", imports={"near.dll": ["call"]}),
-    "p/near.dll": forge_dll("near.dll", exports=["call"]),
+    "p/near.dll": library("near.dll:call"),
 }
 
 
 @pytest.fixture
 def wheel(tmp_path: Path) -> Path:
-    return build_wheel(tmp_path / "wheels", "p", "1.0", files=FILES)
+    return build_wheel(tmp_path / "wheels", "p", files=FILES)
 
 
-@pytest.mark.parametrize(
-    ("kind", "what", "gone", "come"),
-    [
-        pytest.param("gone", "NEAR", {"p/near.dll"}, set(), id="gone"),
-        pytest.param("gone-listed", "near", {"p/near.dll"}, set(), id="gone, its row left"),
-        pytest.param("moved", "near", {"p/near.dll"}, {"p/moved/near.dll"}, id="moved"),
-        pytest.param("truncated", "near", set(), set(), id="truncated"),
-        pytest.param("line gone", "os.add_dll_directory(", set(), set(), id="line"),
-    ],
+@named_cases(
+    "kind, what, gone, come",
+    {
+        "gone": ("gone", "NEAR", {"p/near.dll"}, set()),
+        "gone, its row left": ("gone-listed", "near", {"p/near.dll"}, set()),
+        "moved": ("moved", "near", {"p/near.dll"}, {"p/moved/near.dll"}),
+        "truncated": ("truncated", "near", set(), set()),
+        "line": ("line gone", "os.add_dll_directory(", set(), set()),
+    },
 )
 def test_damages(tmp_path, wheel, kind, what, gone, come):
     damage(wheel, kind, what, tmp_path / "damaged.whl")
@@ -67,14 +68,14 @@ def test_every_wheel_of_the_list_is_one_that_ci_downloads(tmp_path, monkeypatch)
     assert set(absent) <= {entry.file for entry in listed() if entry.in_ci}
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "expected"),
-    [
-        pytest.param({"a": [1, {"b": 2}]}, {"a": [1, {"b": 2}]}, [], id="same"),
-        pytest.param({"a": [1, {"b": 2}]}, {"a": [1, {"b": 3}]}, ["a[1].b: 2 -> 3"], id="value"),
-        pytest.param({"a": [1]}, {"a": [1, 2]}, ["a: [1] -> [1, 2]"], id="length"),
-        pytest.param({"a": "x"}, {}, ["a: x -> (absent)"], id="absent"),
-    ],
+@named_cases(
+    "old, new, expected",
+    {
+        "same": ({"a": [1, {"b": 2}]}, {"a": [1, {"b": 2}]}, []),
+        "value": ({"a": [1, {"b": 2}]}, {"a": [1, {"b": 3}]}, ["a[1].b: 2 -> 3"]),
+        "length": ({"a": [1]}, {"a": [1, 2]}, ["a: [1] -> [1, 2]"]),
+        "absent": ({"a": "x"}, {}, ["a: x -> (absent)"]),
+    },
 )
 def test_differences(old, new, expected):
     assert list(differences(old, new)) == expected
@@ -117,15 +118,15 @@ def test_the_page():
     )
 
 
-@pytest.mark.parametrize(
-    ("code", "err", "crash", "expected"),
-    [
-        pytest.param(1, "", "", "", id="findings"),
-        pytest.param(3, "not a wheel", "", "", id="unreadable"),
-        pytest.param(4, "no space", "", "exit code 4: no space", id="exit code"),
-        pytest.param(4, "x.whl: this should not have happened", "", "x.whl: this should not have happened", id="bug"),
-        pytest.param(-1, "", "ended with -11", "ended with -11", id="died"),
-    ],
+@named_cases(
+    "code, err, crash, expected",
+    {
+        "findings": (1, "", "", ""),
+        "unreadable": (3, "not a wheel", "", ""),
+        "exit code": (4, "no space", "", "exit code 4: no space"),
+        "bug": (4, "x.whl: this should not have happened", "", "x.whl: this should not have happened"),
+        "died": (-1, "", "ended with -11", "ended with -11"),
+    },
 )
 def test_what_counts_as_a_crash(code, err, crash, expected):
     assert crash_in({"code": code, "out": "", "err": err, "crash": crash}) == expected
@@ -192,14 +193,14 @@ class TestVersions:
         with pytest.raises(SystemExit, match="from elsewhere"):
             Version(stand_in(tmp_path / "old", body)).examine(wheel)
 
-    @pytest.mark.parametrize(
-        ("body", "crash"),
-        [
-            pytest.param("raise KeyError(words[0])", "KeyError: 'scan'", id="exception"),
-            pytest.param("import os\nos._exit(9)", "the process ended with 9", id="death"),
-            pytest.param("return 77", "exit code 77", id="exit code"),
-            pytest.param("import subprocess, sys\nsubprocess.run([sys.executable])", "another process", id="process"),
-        ],
+    @named_cases(
+        "body, crash",
+        {
+            "exception": ("raise KeyError(words[0])", "KeyError: 'scan'"),
+            "death": ("import os\nos._exit(9)", "the process ended with 9"),
+            "exit code": ("return 77", "exit code 77"),
+            "process": ("import subprocess, sys\nsubprocess.run([sys.executable])", "another process"),
+        },
     )
     def test_only_a_crash_of_this_version_fails(self, tmp_path, wheel, capsys, monkeypatch, body, crash):
         monkeypatch.setattr(compare, "HERE", stand_in(tmp_path / "new", body))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pefile
 import pytest
 
+from tests.support.wheels import library
 from tools.forge import forge_dll
 from wheelfix.model import Machine
 
@@ -55,7 +56,7 @@ def test_everything_at_once_is_read_back(machine):
 
 def test_export_names_are_in_byte_order():
     """The loader halves its way through the names; an unsorted table would hide some of them."""
-    image = opened(forge_dll("a.dll", exports=["b", "A", "_z", "a", "B1"]))
+    image = opened(library("a.dll:b,A,_z,a,B1"))
 
     count = image.DIRECTORY_ENTRY_EXPORT.struct.NumberOfNames
     table = image.DIRECTORY_ENTRY_EXPORT.struct.AddressOfNames

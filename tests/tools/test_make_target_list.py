@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.tables import named_cases
+from tests.support.wheels import library
 from tools import make_target_list as maker
 from tools.forge import forge_dll
 from wheelfix.knowledge.targets import State, chosen_targets, missing_exports, presence
@@ -32,7 +34,7 @@ def system32(folder: Path) -> Path:
     folder.mkdir()
     kernel = forge_dll("KERNEL32.dll", exports=["ReadFile", "CreateFileW"], version=(10, 0, 20348, 1))
     (folder / "KERNEL32.dll").write_bytes(kernel)
-    (folder / "user32.dll").write_bytes(forge_dll("user32.dll", exports=["MessageBoxW"]))
+    (folder / "user32.dll").write_bytes(library("user32.dll:MessageBoxW"))
     (folder / "old.dll").write_bytes(forge_dll("old.dll", machine=Machine.X86))
     (folder / "notes.txt").write_text("no DLL", encoding="utf-8")
     (folder / "broken.dll").write_bytes(b"no DLL either")
@@ -80,14 +82,13 @@ def test_the_processor_is_that_of_the_folder(tmp_path):
     assert (target.machine, set(target.dlls)) == (Machine.X86, {"kernel32.dll"})
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        ([], "this is not Windows: name a folder"),
-        (["nowhere"], "a folder needs --name and --title"),
-        (["nowhere", "--name", "n", "--title", "t"], "nowhere is not a folder"),
-    ],
-    ids=["no folder", "no name", "no such folder"],
+@named_cases(
+    "arguments, says",
+    {
+        "no folder": ([], "this is not Windows: name a folder"),
+        "no name": (["nowhere"], "a folder needs --name and --title"),
+        "no such folder": (["nowhere", "--name", "n", "--title", "t"], "nowhere is not a folder"),
+    },
 )
 def test_what_is_missing_is_said(arguments, says, capsys):
     if not arguments and sys.platform == "win32":

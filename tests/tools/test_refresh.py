@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 from packaging.version import Version
 
+from tests.support.wheels import library
 from tests.tools.served import ServedIndex
 from tools import python_tables, refresh
-from tools.forge import forge_dll
 from tools.package_index import IndexFault, PackageIndex
 from wheelfix.knowledge.cuda import release_for
 from wheelfix.knowledge.system import python_exports
@@ -64,7 +64,7 @@ def test_a_name_for_free_threaded_pythons_alone_stops_the_table():
 
 
 def test_the_exports_of_a_dll_in_a_wheel(served, monkeypatch):
-    dll = forge_dll("python314.dll", exports=["PyObject_Call", "_PyPrivate", "PyUnstable_Thing"])
+    dll = library("python314.dll:PyObject_Call,_PyPrivate,PyUnstable_Thing")
     served.add("other-1.0-cp313.cp314-cp313.cp314-win_amd64.whl", {"Python314.dll": dll})
     monkeypatch.setattr(python_tables, "WHEELS", {"python314.dll": "other 1.0"})
     assert python_tables.shipped(PackageIndex(served.url)) == {"314": {"PyObject_Call"}}

@@ -6,6 +6,7 @@ import zipfile
 
 import pytest
 
+from tests.support.tables import named_cases
 from tools import sizes
 from tools.sizes import Module, Package, main
 
@@ -33,15 +34,15 @@ def package(tmp_path):
     return Package.from_folder(tmp_path / "p")
 
 
-@pytest.mark.parametrize(
-    ("text", "tokens"),
-    [
-        pytest.param("", 0, id="empty"),
-        pytest.param("# why\n\n", 0, id="comment"),
-        pytest.param('"""What."""\n', 1, id="docstring"),
-        pytest.param("if a:\n    b = 1  # one\n", 6, id="block"),
-        pytest.param("f(\n    a,\n)\n", 5, id="lines of one statement"),
-    ],
+@named_cases(
+    "text, tokens",
+    {
+        "empty": ("", 0),
+        "comment": ("# why\n\n", 0),
+        "docstring": ('"""What."""\n', 1),
+        "block": ("if a:\n    b = 1  # one\n", 6),
+        "lines of one statement": ("f(\n    a,\n)\n", 5),
+    },
 )
 def test_tokens(text, tokens):
     assert Module("m", text).tokens == tokens

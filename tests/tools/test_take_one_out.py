@@ -48,7 +48,7 @@ FILES: dict[str, bytes | str] = {
 
 @pytest.fixture
 def wheel(tmp_path: Path) -> Path:
-    return build_wheel(tmp_path, "p", "1.0", files=FILES, requires=["mkl"])
+    return build_wheel(tmp_path, "p", files=FILES, requires=["mkl"])
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_only_the_dll_and_its_row_are_gone(wheel, tmp_path, row_left):
 
 def test_the_answers_are_tabled_and_a_second_run_continues(tmp_path):
     files = {name: FILES[name] for name in ("p/near.dll", "p.libs/far.dll", f"p/_g{PYD}")}
-    wheel, rows, out = build_wheel(tmp_path, "p", "1.0", files=files), tmp_path / "rows.jsonl", tmp_path / "table.md"
+    wheel, rows, out = build_wheel(tmp_path, "p", files=files), tmp_path / "rows.jsonl", tmp_path / "table.md"
     words = [str(wheel), "--rows", str(rows), "--out", str(out)]
     take_one_out.main(words)
     lines = rows.read_text(encoding="utf-8").splitlines()
@@ -98,7 +98,7 @@ def test_the_answers_are_tabled_and_a_second_run_continues(tmp_path):
 
 def test_a_list_is_read_and_a_page_keeps_its_other_text(tmp_path):
     files = {"p/near.dll": FILES["p.libs/far.dll"]}
-    wheel = build_wheel(tmp_path / "wheels", "p", "1.0", files=files)
+    wheel = build_wheel(tmp_path / "wheels", "p", files=files)
     (tmp_path / "list.txt").write_text(f"p==1.0 {wheel.name}\n", encoding="utf-8")
     out = tmp_path / "page.md"
     out.write_text(f"# Title\n\n{take_one_out.MARK}\nold\n{take_one_out.END}\n\nMore.\n", encoding="utf-8")

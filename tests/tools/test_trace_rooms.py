@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.tables import named_cases
 from tools.trace_rooms import Step, Trace, trace_repair, trace_sarif
 
 
@@ -29,18 +30,16 @@ def test_a_finding_goes_straight_into_sarif():
     assert found.backward() == []
 
 
-@pytest.mark.parametrize(
-    ("modules", "expected"),
-    [
-        pytest.param(("pe.image", "loader.search", "plan.make", "archive.writer"), [], id="forward"),
-        pytest.param(("exam.examine", "rules.registry", "exam.examine", "roots.index"), [], id="exam-hands-out"),
-        pytest.param(("rules.dependencies", "roots.index", "plan.make", "roots.choice"), [], id="roots-are-asked"),
-        pytest.param(("pe.image", "rules.registry", "loader.search"), [("rules", "loader")], id="rules-turn-back"),
-        pytest.param(("plan.make", "rules.registry", "plan.make"), [("plan", "rules")], id="plan-turns-back"),
-        pytest.param(
-            ("plan.make", "loader.search", "rules.dependencies", "plan.make"), [], id="the-result-is-examined"
-        ),
-    ],
+@named_cases(
+    "modules, expected",
+    {
+        "forward": (("pe.image", "loader.search", "plan.make", "archive.writer"), []),
+        "exam-hands-out": (("exam.examine", "rules.registry", "exam.examine", "roots.index"), []),
+        "roots-are-asked": (("rules.dependencies", "roots.index", "plan.make", "roots.choice"), []),
+        "rules-turn-back": (("pe.image", "rules.registry", "loader.search"), [("rules", "loader")]),
+        "plan-turns-back": (("plan.make", "rules.registry", "plan.make"), [("plan", "rules")]),
+        "the-result-is-examined": (("plan.make", "loader.search", "rules.dependencies", "plan.make"), []),
+    },
 )
 def test_backward_changes(modules, expected):
     assert trace(*modules).backward() == expected

@@ -12,8 +12,9 @@ import pytest
 
 from tests.support.environments import lay
 from tests.support.schemas import validate
+from tests.support.tables import named_cases
 from tests.support.views import make_view
-from tests.support.wheels import build_wheel, extension
+from tests.support.wheels import build_wheel, extension, library
 from tests.trial.host import HostPython
 from tools.forge import forge_dll
 from wheelfix.cli.main import main
@@ -50,7 +51,7 @@ def unpacking(host: HostPython, monkeypatch: pytest.MonkeyPatch) -> HostPython:
 
 
 def wheel_of(folder: Path, code: str, **more: Any) -> Path:
-    return build_wheel(folder / "dist", "p", "1.0", files={"p/__init__.py": code, **more})
+    return build_wheel(folder / "dist", "p", files={"p/__init__.py": code, **more})
 
 
 def test_a_wheel_that_imports(unpacking, tmp_path, run):
@@ -62,7 +63,7 @@ def test_a_wheel_that_imports(unpacking, tmp_path, run):
 
 def test_an_error_without_dlls_is_a_failure_and_no_difference(unpacking, tmp_path, run):
     path = wheel_of(tmp_path, "import random\nif random.random() < 2:\n    raise ValueError('no')\n")
-    document = json.loads(run("try", path, "--format", "json", code=1).out)
+    document = run("try", path, "--format", "json", code=1).document
     validate(document)
     (wheel,) = document["wheels"]
     assert wheel["outcome"] == "fails"
@@ -91,7 +92,7 @@ def test_junit(unpacking, tmp_path, run):
 
 def test_requirements_are_those_of_windows(host, tmp_path):
     path = build_wheel(
-        tmp_path, "p", "1.0",
+        tmp_path, "p",
         requires=["here; sys_platform == 'win32'", "there; sys_platform == 'linux'", "more; extra == 'all'"],
     )  # fmt: skip
     assert [text.split(";")[0] for text in requirements_of(path, host.facts)] == ["here"]
@@ -107,7 +108,7 @@ def test_pip_installs_a_wheel_with_what_it_requires(host, tmp_path):
     build_wheel(house, "third", "2.0", pure, files={"third.py": ""}, requires=["fourth; extra == 'big'"])
     build_wheel(house, "fourth", "1.0", pure, files={"fourth.py": ""})
     files = {"p.py": "import second, third, fourth\n", "p-1.0.data/data/Library/bin/x.dll": b"MZ"}
-    path = build_wheel(tmp_path, "p", "1.0", files=files, requires=["second<2", "nothing; os_name == 'posix'"])
+    path = build_wheel(tmp_path, "p", files=files, requires=["second<2", "nothing; os_name == 'posix'"])
     found = install(path, host, TrialOptions(beside=(house,)), tmp_path)
     assert sorted(found) == ["fourth==1.0", "p==1.0", "second==1.5", "third==2.0"]
     assert (host.prefix / "Library" / "bin" / "x.dll").exists()
@@ -117,7 +118,7 @@ def test_pip_installs_a_wheel_with_what_it_requires(host, tmp_path):
 @pytest.mark.slow
 def test_data_below_lib_lands_in_the_site_packages_of_windows(host, tmp_path):
     files = {"p/__init__.py": "", "p-1.0.data/data/lib/site-packages/p/x.dll": b"MZ"}  # as setup.py's data_files give
-    install(build_wheel(tmp_path, "p", "1.0", files=files), host, TrialOptions(), tmp_path)
+    install(build_wheel(tmp_path, "p", files=files), host, TrialOptions(), tmp_path)
     assert (host.site / "p" / "x.dll").read_bytes() == b"MZ"
 
 
@@ -125,7 +126,7 @@ def test_data_below_lib_lands_in_the_site_packages_of_windows(host, tmp_path):
 def test_paths_may_be_relative(host, tmp_path, monkeypatch, run):
     """pip runs in a folder of its own, where such a path means nothing: every example of the page failed."""
     wheel = wheel_of(tmp_path, "import q\n")
-    other = build_wheel(tmp_path / "more", "q", "1.0", files={"q/__init__.py": ""})
+    other = build_wheel(tmp_path / "more", "q", files={"q/__init__.py": ""})
     monkeypatch.chdir(tmp_path)
     words = ["--with", f"more/{other.name}", "--find-links", "more"]
     run("try", f"dist/{wheel.name}", "--module", "p", *words)
@@ -134,7 +135,7 @@ def test_paths_may_be_relative(host, tmp_path, monkeypatch, run):
 
 @pytest.mark.slow
 def test_a_requirement_that_is_nowhere(host, tmp_path, run):
-    path = build_wheel(tmp_path, "p", "1.0", files={"p.py": ""}, requires=["no-such-thing"])
+    path = build_wheel(tmp_path, "p", files={"p.py": ""}, requires=["no-such-thing"])
     err = run("try", path, code=4).err
     assert "--with and --find-links" in err
     assert "--no-deps" in err
@@ -226,7 +227,7 @@ def module(name: str, *needs: str) -> bytes:
 def answers(folder: Path, **files: bytes | str) -> dict[str, tuple[str, int, str]]:
     """What is expected of each module of a package ``p``; files are named without folder and ending."""
     members = {f"p/{name}{'.py' if isinstance(data, str) else TAIL}": data for name, data in files.items()}
-    wheel = build_wheel(folder / "dist", "p", "1.0", files=members)
+    wheel = build_wheel(folder / "dist", "p", files=members)
     (folder / "environment" / "Lib" / "site-packages").mkdir(parents=True)
     (folder / "environment" / "python.exe").touch()
     with expectations(wheel, folder / "environment") as expected:
@@ -263,14 +264,13 @@ def test_a_condition_makes_it_unsure(tmp_path):
     assert found["p._a"][0] != "works"
 
 
-@pytest.mark.parametrize(
-    ("code", "answer"),
-    [
-        (f"import ctypes, os\nctypes.CDLL({HERE}, 'absent.dll'))\n", ("fails", 126, "absent")),
-        (f"import os\nos.add_dll_directory({HERE}, 'lib'))\n", ("fails", 2, "lib")),
-        ("import ctypes\nctypes.CDLL('kernel32.dll')\n", FINE),
-    ],
-    ids=["a missing file", "a missing folder", "Windows' own"],
+@named_cases(
+    "code, answer",
+    {
+        "a missing file": (f"import ctypes, os\nctypes.CDLL({HERE}, 'absent.dll'))\n", ("fails", 126, "absent")),
+        "a missing folder": (f"import os\nos.add_dll_directory({HERE}, 'lib'))\n", ("fails", 2, "lib")),
+        "Windows' own": ("import ctypes\nctypes.CDLL('kernel32.dll')\n", FINE),
+    },
 )  # fmt: skip
 def test_python_code_that_loads(code, answer, tmp_path):
     assert answers(tmp_path, __init__=code)["p"] == answer
@@ -281,7 +281,7 @@ def test_top_level_modules(tmp_path):
         "single.py": "", "_fast.pyd": module("_fast"), "pkg/__init__.py": "", "pkg/sub/__init__.py": "",
         "space/inner/__init__.py": "", "tests/__init__.py": "", "not-a-name/__init__.py": "", "pkg.libs/x.dll": b"",
     }  # fmt: skip
-    wheel = build_wheel(tmp_path / "dist", "several", "1.0", files=files)
+    wheel = build_wheel(tmp_path / "dist", "several", files=files)
     (tmp_path / "environment" / "Lib" / "site-packages").mkdir(parents=True)
     with expectations(wheel, tmp_path / "environment") as expected:
         view, profile = expected.subject.view, expected.subject.profile
@@ -289,31 +289,21 @@ def test_top_level_modules(tmp_path):
         assert modules_to_try(view, profile, ["pkg.sub"]) == ("pkg.sub",)
 
 
-@pytest.mark.parametrize(
-    ("code", "answer"),
-    [
-        ("from ._gone import f\n", ("fails", 0, "p")),
-        ("import p._gone\n", ("fails", 0, "p")),
-        ("try:\n    from ._gone import f\nexcept ImportError:\n    f = None\n", FINE),
-        ("def later():\n    from ._gone import f\n", FINE),
-        ("from . import _gone\n", ("fails", 0, "")),
-        ("__path__.append('elsewhere')\nfrom ._gone import f\n", FINE),
-        ("import sys\nif sys.platform == 'linux':\n    from ._gone import f\n", FINE),
-        (
+@named_cases(
+    "code, answer",
+    {
+        "from": ("from ._gone import f\n", ("fails", 0, "p")),
+        "import": ("import p._gone\n", ("fails", 0, "p")),
+        "caught": ("try:\n    from ._gone import f\nexcept ImportError:\n    f = None\n", FINE),
+        "in a function": ("def later():\n    from ._gone import f\n", FINE),
+        "a name": ("from . import _gone\n", ("fails", 0, "")),
+        "found elsewhere": ("__path__.append('elsewhere')\nfrom ._gone import f\n", FINE),
+        "another system": ("import sys\nif sys.platform == 'linux':\n    from ._gone import f\n", FINE),
+        "after a condition": (
             "import random\nif random.random() < 2:\n    from . import a\nfrom ._gone import f\n",
             ("fails", 0, "p"),
         ),
-    ],
-    ids=[
-        "from",
-        "import",
-        "caught",
-        "in a function",
-        "a name",
-        "found elsewhere",
-        "another system",
-        "after a condition",
-    ],
+    },
 )
 def test_a_module_of_the_package_that_is_not_there(code, answer, tmp_path):
     """psutil, pymssql and pyaudio without their extension module were expected to work."""
@@ -322,7 +312,7 @@ def test_a_module_of_the_package_that_is_not_there(code, answer, tmp_path):
 
 def test_a_module_without_its_entry(tmp_path):
     """A file that has nothing to do with Python, in the place of a module that the package imports."""
-    stub = forge_dll("_a.pyd", exports=["something_else"])
+    stub = library("_a.pyd:something_else")
     found = answers(tmp_path, __init__="from ._a import f\n", _a=stub)
     assert found["p"] == ("fails", 0, "_a")
 
@@ -349,7 +339,7 @@ def test_code_that_needs_what_users_install(tmp_path):
 def test_a_module_without_an_entry_is_expected_to_fail_as_its_python_says(python, wanted):
     files = {
         "Lib/site-packages/pkg/__init__.py": "from . import _core\n",
-        "Lib/site-packages/pkg/_core.pyd": forge_dll("_core.pyd", exports=["PyInit_other"]),
+        "Lib/site-packages/pkg/_core.pyd": library("_core.pyd:PyInit_other"),
     }
     view = make_view(files)
     expected = expected_end(view, import_end(view, Profile(python=python), "pkg"))
@@ -386,7 +376,7 @@ def test_modules_in_folders_that_the_path_file_of_another_names(tmp_path):
         {"python.exe": "", **{f"Lib/site-packages/{name}": data for name, data in others.items()}},
     )
     code = {"p/__init__.py": "import win32api, win32con\nfrom . import _a\n", f"p/_a{TAIL}": module("_a")}
-    wheel = build_wheel(tmp_path / "dist", "p", "1.0", files=code, requires=["pywin32"])
+    wheel = build_wheel(tmp_path / "dist", "p", files=code, requires=["pywin32"])
     with expectations(wheel, tmp_path / "environment") as expected:
         assert expected.of("p").answer.value == "works"
     (tmp_path / "environment/Lib/site-packages/pywin32.pth").unlink()
@@ -397,15 +387,14 @@ def test_modules_in_folders_that_the_path_file_of_another_names(tmp_path):
 AFTER_A_CONDITION = "from ._a import x\nif x():\n    ctypes.CDLL('vcruntime140.dll')\n"
 
 
-@pytest.mark.parametrize(
-    ("before", "verdict", "answer"),
-    [("", "broken", "fails"), (AFTER_A_CONDITION, "unsure", "unsure")],
-    ids=["certain", "after a condition"],
+@named_cases(
+    "before, verdict, answer",
+    {"certain": ("", "broken", "fails"), "after a condition": (AFTER_A_CONDITION, "unsure", "unsure")},
 )
 def test_a_module_that_is_neither_installed_nor_required(before, verdict, answer, tmp_path):
     """intel-extension-for-pytorch imports setuptools; a scan with the environment was "ok"."""
     members = {"p/__init__.py": f"import ctypes\n{before}import setuptools\n", f"p/_a{TAIL}": module("_a")}
-    wheel = build_wheel(tmp_path / "dist", "p", "1.0", files=members)
+    wheel = build_wheel(tmp_path / "dist", "p", files=members)
     lay(tmp_path / "environment", {"python.exe": b"", "Lib/site-packages/six.py": b""})
     with expectations(wheel, tmp_path / "environment") as expected:
         assert (expected.report.verdict.value, expected.of("p").answer.value) == (verdict, answer)

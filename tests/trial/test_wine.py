@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -12,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.oracle.wine import wine_options
-from tests.support.wheels import build_wheel, extension
-from tools.forge import forge_dll
+from tests.support.wheels import build_wheel, extension, library
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.model import Machine
 from wheelfix.trial import wine
@@ -84,7 +82,7 @@ LOADS = "import ctypes, os\nctypes.CDLL(os.path.join(os.path.dirname(__file__), 
 
 
 def write(folder: Path, name: str, files: Mapping[str, bytes | str]) -> str:
-    return str(build_wheel(folder, name, "1.0", files=files))
+    return str(build_wheel(folder, name, files=files))
 
 
 @pytest.mark.wine_x64
@@ -93,14 +91,12 @@ def test_wheels_are_imported_as_predicted(tmp_path, run):
     wine_words = wine_options()
     needs = extension("KERNEL32.dll:Sleep", "helper.dll:call", name="_m")
     wheels = [
-        write(
-            tmp_path, "good", {"good/__init__.py": LOADS, "good/helper.dll": forge_dll("helper.dll", exports=["call"])}
-        ),
+        write(tmp_path, "good", {"good/__init__.py": LOADS, "good/helper.dll": library("helper.dll:call")}),
         write(tmp_path, "bad", {"bad/__init__.py": "from . import _m\n", "bad/_m.cp311-win_amd64.pyd": needs}),
         write(tmp_path, "code", {"code_/__init__.py": LOADS}),
     ]
     before = leftovers()
-    document = json.loads(run("try", *wheels, *wine_words, "--format", "json", code=1).out)
+    document = run("try", *wheels, *wine_words, "--format", "json", code=1).document
     rows = {
         (wheel["name"], one["module"]): (one["agreement"], one["observed"])
         for wheel in document["wheels"]

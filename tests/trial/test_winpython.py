@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.remote.server import running
+from tests.support.tables import named_cases
 from tools.forge import forge_dll
 from wheelfix.base.programs import Finished
 from wheelfix.errors import EnvironmentFailure, InputError, UsageError
@@ -42,7 +43,7 @@ def make_folder(path: Path, files: dict[str, bytes]) -> Path:
 
 
 @pytest.mark.parametrize("make", [make_zip, make_folder])
-@pytest.mark.parametrize("files", [EMBEDDABLE, NUGET], ids=["embeddable", "nuget"])
+@named_cases("files", {"embeddable": EMBEDDABLE, "nuget": NUGET})
 def test_a_python_is_copied_without_its_packages(files, make, tmp_path):
     home = make(tmp_path / "home", files)  # type: ignore[operator]
     made = tmp_path / "copy"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
-from tests.support.wheels import build_wheel
+from tests.support.tables import named_cases
+from tests.support.wheels import build_wheel, library
 from tools.forge import forge_dll
 from wheelfix import scan
 
@@ -39,7 +38,7 @@ def report_of(tmp_path, *without):
         "pkg/api.py": CALLER,
         "pkg/loader.py": LOADER,
         CORE: forge_dll("core.dll", imports={"part.dll": ["f"]}),
-        PART: forge_dll("part.dll", exports=["f"]),
+        PART: library("part.dll"),
     }
     kept = {path: data for path, data in files.items() if path not in without}
     return scan(build_wheel(tmp_path, "pkg", "1.0", "py3-none-win_amd64", kept))
@@ -49,13 +48,16 @@ def test_an_intact_package(tmp_path):
     assert report_of(tmp_path).verdict == "ok"
 
 
-@pytest.mark.parametrize(
-    ("removed", "starts", "chain"),
-    [
-        (PART, r"FileNotFoundError: Could not find module '…\pkg\lib\core.dll'", ("core.dll", "part.dll")),
-        (CORE, "FileNotFoundError: core", ("core.dll",)),
-    ],
-    ids=["a dependency", "the DLL"],
+@named_cases(
+    "removed, starts, chain",
+    {
+        "a dependency": (
+            PART,
+            r"FileNotFoundError: Could not find module '…\pkg\lib\core.dll'",
+            ("core.dll", "part.dll"),
+        ),
+        "the DLL": (CORE, "FileNotFoundError: core", ("core.dll",)),
+    },
 )
 def test_the_calling_file_decides_what_is_loaded(removed, starts, chain, tmp_path):
     report = report_of(tmp_path, removed)

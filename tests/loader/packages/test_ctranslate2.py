@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.support.tables import named_cases
 from tests.support.wheels import build_wheel
 from tools.forge import forge_dll
 from wheelfix import scan
@@ -42,15 +41,24 @@ def report_of(tmp_path, classifiers, *, without=(), version="4.8.4", inside=b"")
     return scan(build_wheel(tmp_path, "ctranslate2", version, files=kept, extra_metadata=more))
 
 
-@pytest.mark.parametrize(
-    ("classifiers", "made", "cublas", "wheels"),
-    [
-        (["12 :: 12.4"], {}, "cublas64_12.dll", ("nvidia-cublas-cu12", "nvidia-cudnn-cu12>=9")),
-        (["11.7", "11.8"], {"version": "3.24.0"}, "cublas64_11.dll", ("nvidia-cublas-cu11", "nvidia-cudnn-cu11>=9")),
+@named_cases(
+    "classifiers, made, cublas, wheels",
+    {
+        "12": (["12 :: 12.4"], {}, "cublas64_12.dll", ("nvidia-cublas-cu12", "nvidia-cudnn-cu12>=9")),
+        "11": (
+            ["11.7", "11.8"],
+            {"version": "3.24.0"},
+            "cublas64_11.dll",
+            ("nvidia-cublas-cu11", "nvidia-cudnn-cu11>=9"),
+        ),
         # METADATA of 4.0.0 still has the classifiers of CUDA 11.
-        (["11.7", "11.8"], STALE, "cublas64_12.dll", ("nvidia-cublas-cu12", "nvidia-cudnn-cu12>=9")),
-    ],
-    ids=["12", "11", "what the DLL names counts"],
+        "what the DLL names counts": (
+            ["11.7", "11.8"],
+            STALE,
+            "cublas64_12.dll",
+            ("nvidia-cublas-cu12", "nvidia-cudnn-cu12>=9"),
+        ),
+    },
 )
 def test_what_a_gpu_needs_is_a_warning_with_the_right_cuda(classifiers, made, cublas, wheels, tmp_path):
     report = report_of(tmp_path, classifiers, **made)
@@ -69,6 +77,5 @@ def test_two_majors_are_not_guessed(tmp_path):
 def test_a_dll_that_the_code_loads_first_is_in_the_error(tmp_path):
     # The import of _ext would fail too, but ctypes comes before it.
     failure = report_of(tmp_path, ["12 :: 12.4"], without=("ctranslate2/libiomp5md.dll",)).first_failure
-    assert failure is not None
     assert failure.message.startswith(r"FileNotFoundError: Could not find module '…\ctranslate2\ctranslate2.dll'")
     assert failure.chain == ("ctranslate2.dll", "libiomp5md.dll")

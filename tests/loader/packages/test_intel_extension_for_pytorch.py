@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.support.tables import named_cases
 from tests.support.views import make_view
-from tools.forge import forge_dll
+from tests.support.wheels import library
 from wheelfix.loader.packageloading import ORDINARY, loading_of
 from wheelfix.loader.predict import predict
 from wheelfix.loader.profile import Profile
@@ -23,20 +22,16 @@ for dll in glob.glob(os.path.join(th_dll_path, "*.dll")):
 """
 
 
-def dll(name, *needs):
-    return forge_dll(name, imports={need: ["f"] for need in needs}, exports=["f"])
-
-
 def files(without=(), code=CODE):
     found = {
         f"{SITE}intel_extension_for_pytorch/__init__.py": code,
         f"{SITE}intel_extension_for_pytorch/_version.py": '__version__ = "2.8.10+xpu"\n',
-        f"{BIN}esimd_kernels.dll": dll("esimd_kernels.dll", "c10.dll", "sycl8.dll"),
-        f"{BIN}intel-ext-pt-gpu.dll": dll("intel-ext-pt-gpu.dll", "esimd_kernels.dll", "torch_cpu.dll"),
+        f"{BIN}esimd_kernels.dll": library("esimd_kernels.dll", "c10.dll", "sycl8.dll"),
+        f"{BIN}intel-ext-pt-gpu.dll": library("intel-ext-pt-gpu.dll", "esimd_kernels.dll", "torch_cpu.dll"),
         f"{SITE}torch/__init__.py": "import os\n",
-        f"{SITE}torch/lib/c10.dll": dll("c10.dll"),
-        f"{SITE}torch/lib/torch_cpu.dll": dll("torch_cpu.dll", "c10.dll"),
-        "Library/bin/sycl8.dll": dll("sycl8.dll"),
+        f"{SITE}torch/lib/c10.dll": library("c10.dll"),
+        f"{SITE}torch/lib/torch_cpu.dll": library("torch_cpu.dll", "c10.dll"),
+        "Library/bin/sycl8.dll": library("sycl8.dll"),
     }
     return {path: data for path, data in found.items() if path not in without}
 
@@ -53,14 +48,21 @@ def test_everything_is_found():
     assert (loading.package, loading.version) == ("intel_extension_for_pytorch", "2.8.10+xpu")
 
 
-@pytest.mark.parametrize(
-    ("removed", "named", "blamed"),
-    [
-        (f"{BIN}esimd_kernels.dll", r"…\intel_extension_for_pytorch\bin\intel-ext-pt-gpu.dll", "esimd_kernels.dll"),
-        ("Library/bin/sycl8.dll", r"…\intel_extension_for_pytorch\bin\esimd_kernels.dll", "sycl8.dll"),
-        (f"{SITE}torch/lib/c10.dll", r"…\torch\lib\torch_cpu.dll", "c10.dll"),
-    ],
-    ids=["its own", "of the compiler's runtime", "of torch, whose import fails first"],
+@named_cases(
+    "removed, named, blamed",
+    {
+        "its own": (
+            f"{BIN}esimd_kernels.dll",
+            r"…\intel_extension_for_pytorch\bin\intel-ext-pt-gpu.dll",
+            "esimd_kernels.dll",
+        ),
+        "of the compiler's runtime": (
+            "Library/bin/sycl8.dll",
+            r"…\intel_extension_for_pytorch\bin\esimd_kernels.dll",
+            "sycl8.dll",
+        ),
+        "of torch, whose import fails first": (f"{SITE}torch/lib/c10.dll", r"…\torch\lib\torch_cpu.dll", "c10.dll"),
+    },
 )
 def test_a_missing_dll_is_reported_as_the_loop_does(removed, named, blamed):
     # As recorded under Wine with the package's own code: tests/oracle/packagerecords.json.

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.support.views import make_view
-from tests.support.wheels import build_wheel
-from tools.forge import forge_dll
+from tests.support.wheels import build_wheel, extension, library
 from wheelfix import scan
 from wheelfix.base.options import ScanOptions
 from wheelfix.loader.packages import kivy
 from wheelfix.loader.places import InstalledSet
-from wheelfix.model import Verdict
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from wheelfix.model import ScanReport
+from wheelfix.model import ScanReport, Verdict
 
 INIT = """
 import importlib, os, pkgutil, sys
@@ -46,7 +40,7 @@ for d in [sys.prefix, site.USER_BASE]:
     if isdir(p):
         os.add_dll_directory(p)
 """
-IMAGE = forge_dll("_img_sdl2.pyd", exports=["PyInit__img_sdl2"], imports={"SDL2_image.dll": ["f"]})
+IMAGE = extension("SDL2_image.dll", name="_img_sdl2")
 
 
 def scanned(folder: Path, dlls: dict[str, bytes]) -> ScanReport:
@@ -63,14 +57,14 @@ def scanned(folder: Path, dlls: dict[str, bytes]) -> ScanReport:
 
 
 def test_the_folder_of_a_dependency_is_searched(tmp_path):
-    report = scanned(tmp_path, {"SDL2_image.dll": forge_dll("SDL2_image.dll", exports=["f"])})
+    report = scanned(tmp_path, {"SDL2_image.dll": library("SDL2_image.dll")})
     assert report.first_failure is None
     assert report.verdict is Verdict.OK, report.findings
 
 
 def test_a_dll_that_the_dependency_does_not_have_may_be_in_another_one(tmp_path):
     """The set is not complete, and Kivy catches the failure: no error is claimed."""
-    report = scanned(tmp_path, {"SDL2.dll": forge_dll("SDL2.dll", exports=["f"])})
+    report = scanned(tmp_path, {"SDL2.dll": library("SDL2.dll")})
     assert report.first_failure is None
     assert report.verdict is Verdict.RISKY
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.support.tables import named_cases
 from tests.support.views import make_view
 from tools.forge import forge_dll
 from wheelfix.loader.packageloading import ORDINARY, loading_of
@@ -19,12 +18,12 @@ def onnx_view(*providers, **files):
     return make_view({"Lib/site-packages/onnxruntime/__init__.py": "", **dlls, **texts})
 
 
-@pytest.mark.parametrize(
-    ("files", "cuda", "file"),
-    [
-        pytest.param({"build_and_package_info": NEW}, "12.2", "build_and_package_info.py", id="1.22.0"),
-        pytest.param({"version_info": OLD}, "11.8", "version_info.py", id="1.18.1"),
-    ],
+@named_cases(
+    "files, cuda, file",
+    {
+        "1.22.0": ({"build_and_package_info": NEW}, "12.2", "build_and_package_info.py"),
+        "1.18.1": ({"version_info": OLD}, "11.8", "version_info.py"),
+    },
 )
 def test_the_cuda_release_is_read_from_the_package(files, cuda, file):
     loading = loading_of(onnx_view("cuda", **files))
@@ -49,18 +48,17 @@ def test_a_package_without_providers_is_an_ordinary_one():
 PRELOAD = "def preload_dlls(cuda=True):\n    pass\n"
 
 
-@pytest.mark.parametrize(
-    ("code", "metadata", "clause"),
-    [
-        pytest.param("", "", "it is on PATH, or 'import torch' has loaded it before", id="1.18.1"),
-        pytest.param(
+@named_cases(
+    "code, metadata, clause",
+    {
+        "1.18.1": ("", "", "it is on PATH, or 'import torch' has loaded it before"),
+        "1.31.1": (
             PRELOAD,
             "Provides-Extra: cuda\nProvides-Extra: cudnn\nProvides-Extra: symbolic\n",
             "it is on PATH, or onnxruntime.preload_dlls() has loaded it before from the wheels that "
             "'onnxruntime-gpu[cuda,cudnn]' installs",
-            id="1.31.1",
         ),
-    ],
+    },
 )
 def test_what_makes_cuda_available(code, metadata, clause):
     loading = loading_of(

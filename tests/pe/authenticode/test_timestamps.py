@@ -31,6 +31,7 @@ from tests.support.signing import (
     token,
     trust,
 )
+from tests.support.tables import named_cases
 from wheelfix.model import Signature
 from wheelfix.pe.authenticode.message import DerError, parse
 from wheelfix.pe.authenticode.signers import read_time
@@ -62,16 +63,16 @@ def counter(clock: Identity = CLOCK, moment: datetime.datetime = THEN, **options
     return lambda signature: counter_signature(signature, moment, Recipe(clock, **options))
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "unsigned",
-    [
-        pytest.param(stamp(), id="rfc-3161"),
-        pytest.param(stamp(named=False), id="without-the-name-of-its-certificate"),
-        pytest.param(stamp(digest="sha1"), id="sha1-imprint"),
-        pytest.param(counter(), id="counter-signature"),
-        pytest.param(lambda s: stamp(signing_key=make_key(3))(s) + counter()(s), id="one-of-two"),
-        pytest.param(stamp(identity("Lone Clock", ROOT, usages=(TIME_STAMPING,))), id="other-issuer"),
-    ],
+    {
+        "rfc-3161": stamp(),
+        "without-the-name-of-its-certificate": stamp(named=False),
+        "sha1-imprint": stamp(digest="sha1"),
+        "counter-signature": counter(),
+        "one-of-two": lambda s: stamp(signing_key=make_key(3))(s) + counter()(s),
+        "other-issuer": stamp(identity("Lone Clock", ROOT, usages=(TIME_STAMPING,))),
+    },
 )
 def test_an_expired_certificate_counts_with_a_timestamp(roots, unsigned):
     found = read(roots, unsigned)

@@ -36,6 +36,7 @@ from tests.support.signing import (
     trust,
     with_table,
 )
+from tests.support.tables import named_cases
 from wheelfix.model import Signature
 from wheelfix.pe.signature import read_signature
 from wheelfix.streams.source import MemorySource
@@ -53,16 +54,16 @@ def read(roots: Path | None, recipe: Recipe) -> Signature:
     return read_signature(MemorySource(signed(recipe=recipe)), roots)
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "recipe",
-    [
-        pytest.param(Recipe(), id="elliptic-curve"),
-        pytest.param(Recipe(RSA_VENDOR), id="rsa"),
-        pytest.param(Recipe(RSA_VENDOR, algorithm=algorithm("1.2.840.113549.1.1.11")), id="rsa-with-sha256"),
-        pytest.param(Recipe(certificates=tuple(raw(one) for one in reversed(VENDOR.chain))), id="any-order"),
-        pytest.param(Recipe(certificates=(*map(raw, VENDOR.chain), raw(CLOCK.certificate), seq(b"")[:2])), id="more"),
-        pytest.param(Recipe(certificates=tuple(map(raw, VENDOR.chain[:2]))), id="without-the-root"),
-    ],
+    {
+        "elliptic-curve": Recipe(),
+        "rsa": Recipe(RSA_VENDOR),
+        "rsa-with-sha256": Recipe(RSA_VENDOR, algorithm=algorithm("1.2.840.113549.1.1.11")),
+        "any-order": Recipe(certificates=tuple(raw(one) for one in reversed(VENDOR.chain))),
+        "more": Recipe(certificates=(*map(raw, VENDOR.chain), raw(CLOCK.certificate), seq(b"")[:2])),
+        "without-the-root": Recipe(certificates=tuple(map(raw, VENDOR.chain[:2]))),
+    },
 )
 def test_what_is_trusted(roots, recipe):
     found = read(roots, recipe)
@@ -73,35 +74,33 @@ def without(index: int) -> Any:
     return lambda found: found[:index] + found[index + 1 :]
 
 
-@pytest.mark.parametrize(
-    ("recipe", "reason"),
-    [
-        pytest.param(Recipe(spoil=True), "statement was changed", id="statement"),
-        pytest.param(Recipe(signing_key=STRANGER), "not by the key", id="foreign-key"),
-        pytest.param(Recipe(RSA_VENDOR, signing_key=rsa_key(1152)), "not by the key", id="foreign-rsa-key"),
-        pytest.param(Recipe(attributes=lambda found: []), "no signed attributes", id="no-attributes"),
-        pytest.param(Recipe(attributes=without(0)), "another kind of content", id="no-content-type"),
-        pytest.param(Recipe(attributes=without(1)), "statement was changed", id="no-message-digest"),
-        pytest.param(Recipe(attributes=lambda found: [*found, found[1]]), "is there 2 times", id="attribute-twice"),
-        pytest.param(
+@named_cases(
+    "recipe, reason",
+    {
+        "statement": (Recipe(spoil=True), "statement was changed"),
+        "foreign-key": (Recipe(signing_key=STRANGER), "not by the key"),
+        "foreign-rsa-key": (Recipe(RSA_VENDOR, signing_key=rsa_key(1152)), "not by the key"),
+        "no-attributes": (Recipe(attributes=lambda found: []), "no signed attributes"),
+        "no-content-type": (Recipe(attributes=without(0)), "another kind of content"),
+        "no-message-digest": (Recipe(attributes=without(1)), "statement was changed"),
+        "attribute-twice": (Recipe(attributes=lambda found: [*found, found[1]]), "is there 2 times"),
+        "two-values": (
             Recipe(attributes=lambda found: [found[0], attribute("message-digest", der(4, b"x"), der(4, b"y"))]),
             "is there 2 times",
-            id="two-values",
         ),
-        pytest.param(Recipe(stated_type="data"), "another kind of content", id="states-another-type"),
-        pytest.param(Recipe(content_type="data"), "not an Authenticode statement", id="is-of-another-type"),
-        pytest.param(Recipe(image_type="1.3.6.1.4.1.311.2.1.30"), "not about a PE file", id="about-a-script"),
-        pytest.param(Recipe(signer_digest="sha384"), "do not agree", id="digest-of-the-signer"),
-        pytest.param(Recipe(listed_digest="sha1"), "do not agree", id="digest-in-the-list"),
-        pytest.param(Recipe(digest="md5"), "made with md5", id="md5"),
-        pytest.param(Recipe(digest="sha1"), "rests on SHA-1", id="sha1"),
-        pytest.param(Recipe(certificates=()), "certificate is not in it", id="no-certificates"),
-        pytest.param(
+        "states-another-type": (Recipe(stated_type="data"), "another kind of content"),
+        "is-of-another-type": (Recipe(content_type="data"), "not an Authenticode statement"),
+        "about-a-script": (Recipe(image_type="1.3.6.1.4.1.311.2.1.30"), "not about a PE file"),
+        "digest-of-the-signer": (Recipe(signer_digest="sha384"), "do not agree"),
+        "digest-in-the-list": (Recipe(listed_digest="sha1"), "do not agree"),
+        "md5": (Recipe(digest="md5"), "made with md5"),
+        "sha1": (Recipe(digest="sha1"), "rests on SHA-1"),
+        "no-certificates": (Recipe(certificates=()), "certificate is not in it"),
+        "not-a-certificate": (
             Recipe(certificates=(seq(raw(VENDOR.certificate)), raw(ROOT.certificate))),
             "cannot be read",
-            id="not-a-certificate",
         ),
-    ],
+    },
 )
 def test_forgeries(roots, recipe, reason):
     for trusted in (roots, None):
@@ -110,18 +109,16 @@ def test_forgeries(roots, recipe, reason):
         assert reason in found.reason
 
 
-@pytest.mark.parametrize(
-    ("recipe", "reason"),
-    [
-        pytest.param(Recipe(signers=2), "2 signers", id="two-signers"),
-        pytest.param(Recipe(signers=0), "0 signers", id="no-signer"),
-        pytest.param(Recipe(certificates=(raw(VENDOR.certificate),) * 65), "65 certificates", id="certificates"),
-        pytest.param(Recipe(algorithm=algorithm("ed25519", b"")), "algorithm 1.3.101.112", id="other-algorithm"),
-        pytest.param(
-            Recipe(RSA_VENDOR, algorithm=algorithm("1.2.840.113549.1.1.12")), "with sha256", id="algorithm-mismatch"
-        ),
-        pytest.param(Recipe(RSA_VENDOR, algorithm=algorithm("1.2.840.113549.1.1.10", seq(b""))), "1.10 with", id="pss"),
-    ],
+@named_cases(
+    "recipe, reason",
+    {
+        "two-signers": (Recipe(signers=2), "2 signers"),
+        "no-signer": (Recipe(signers=0), "0 signers"),
+        "certificates": (Recipe(certificates=(raw(VENDOR.certificate),) * 65), "65 certificates"),
+        "other-algorithm": (Recipe(algorithm=algorithm("ed25519", b"")), "algorithm 1.3.101.112"),
+        "algorithm-mismatch": (Recipe(RSA_VENDOR, algorithm=algorithm("1.2.840.113549.1.1.12")), "with sha256"),
+        "pss": (Recipe(RSA_VENDOR, algorithm=algorithm("1.2.840.113549.1.1.10", seq(b""))), "1.10 with"),
+    },
 )
 def test_what_is_not_checked(roots, recipe, reason):
     found = read(roots, recipe)
@@ -196,26 +193,26 @@ def test_a_second_signature_counts_where_the_first_one_is_old(roots):
     assert (found.status, found.signer) == ("trusted", "Some Vendor")
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "first",
-    [
-        pytest.param(Recipe(spoil=True), id="statement"),
-        pytest.param(Recipe(signing_key=STRANGER), id="foreign-key"),
-        pytest.param(Recipe(attributes=lambda found: []), id="no-attributes"),
-    ],
+    {
+        "statement": Recipe(spoil=True),
+        "foreign-key": Recipe(signing_key=STRANGER),
+        "no-attributes": Recipe(attributes=lambda found: []),
+    },
 )
 def test_a_second_signature_does_not_make_a_forged_one_good(roots, first):
     assert read(roots, replace(first, unsigned=nested(inner(Recipe())))).status == "invalid"
 
 
-@pytest.mark.parametrize(
+@named_cases(
     "second",
-    [
-        pytest.param(inner(Recipe(spoil=True)), id="statement"),
-        pytest.param(message(b"d" * 32), id="another-file"),
-        pytest.param(seq(oid("signed-data")), id="rubbish"),
-        pytest.param(inner(Recipe(digest="sha1", unsigned=nested(inner(Recipe())))), id="twice-nested"),
-    ],
+    {
+        "statement": inner(Recipe(spoil=True)),
+        "another-file": message(b"d" * 32),
+        "rubbish": seq(oid("signed-data")),
+        "twice-nested": inner(Recipe(digest="sha1", unsigned=nested(inner(Recipe())))),
+    },
 )
 def test_second_signatures_are_checked_as_well(roots, second):
     found = read(roots, Recipe(digest="sha1", unsigned=nested(second)))
