@@ -359,6 +359,24 @@ def test_a_package_that_only_users_import(tmp_path, files, missing):
     assert all(item.message.endswith("importing pkg.sub fails") for item in report.findings if item.code == "WF332")
 
 
+def test_a_whole_package_that_only_a_package_for_users_needs_is_a_warning(tmp_path):
+    """temporalio 1.7.1 is used by many; nobody imports what needs a package of an earlier release."""
+    files = {
+        "pkg/__init__.py": "from . import _a\n",
+        "pkg/_a.pyd": extension(name="_a"),
+        "pkg/sub/__init__.py": "from pkg.old.more import f\n",
+    }
+    report = scan(build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files=files), ALONE)
+    assert found(report) == [("WF332", Severity.WARNING, "pkg.old"), ("WF332", Severity.WARNING, "pkg.old.more")]
+
+
+@pytest.mark.parametrize("catches", ["ImportError", "Error"], ids=["MaterialX", "what is caught is not known"])
+def test_behind_a_star_import_of_what_is_compiled_an_exception_may_be_caught(tmp_path, catches):
+    code = f"from ._a import *\ntry:\n    from .legacy import *\nexcept {catches}:\n    pass\n"
+    files = {"pkg/__init__.py": code, "pkg/_a.pyd": extension(name="_a")}
+    assert found(scan(build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files=files), ALONE)) == []
+
+
 def test_a_large_module_is_searched_before_it_is_an_excuse(tmp_path, monkeypatch):
     """That of opendal is larger than others that are searched; it has the names of the modules that it makes."""
     monkeypatch.setattr("wheelfix.pe.modulenames.LARGEST", 100)

@@ -34,7 +34,7 @@ from wheelfix.pycode.run import (
     is_vague,
     of_class,
 )
-from wheelfix.pycode.sourcecode import any_of, assigned, is_standard
+from wheelfix.pycode.sourcecode import any_of, assigned, exception_class, is_standard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -103,6 +103,8 @@ class ExpressionValues:
         if name in self.run.environment.globals:
             return self._used(self.run.environment.globals, name)
         for module in reversed(self.run.environment.globals.get("<star>", ())):
+            if not module and exception_class(name):
+                continue  # MaterialX catches ImportError behind a star import of what is compiled
             if not module or name in standard_names(module):
                 return Native(f"{module}.{name}") if module else UNKNOWN
         if not is_builtin(name):

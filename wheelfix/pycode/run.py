@@ -481,8 +481,11 @@ class PythonRun:
         self.changes: Changes | None = None
         """What was changed, with what it was, where it will be taken back."""
 
-    def note_unclear(self, reason: Exception, node: ast.stmt | None = None) -> None:
-        """Remember that a statement is passed over; what other distributions do may then concern any DLL."""
+    def note_unclear(self, reason: Exception, node: ast.stmt | None = None, *, decides: bool = False) -> None:
+        """Remember that a statement is passed over; what other distributions do may then concern any DLL.
+
+        ``decides`` says that how the import ends depends on it.
+        """
         file = self.environment.file
         if file and not self.importer.is_own(file):
             self.machine.others.setdefault(file, _loading_name(node) if node is not None else "add_dll_directory")
@@ -502,7 +505,7 @@ class PythonRun:
             return  # a function that is called again leaves the same statement out
         imports = isinstance(node, ast.Import | ast.ImportFrom)
         inside = node is not None and _imports(node)
-        matters = imports or (node is None and isinstance(reason, OutOfSteps)) or self._loads(place[0])
+        matters = imports or decides or (node is None and isinstance(reason, OutOfSteps)) or self._loads(place[0])
         self.unclear.append(Unclear(text, place[0], place[1], last, imports, matters, inside))
         if sum(one.matters for one in self.unclear) >= MAX_UNCLEAR:
             raise OutOfSteps("too much of its code cannot be followed")

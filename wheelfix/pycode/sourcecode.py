@@ -34,9 +34,12 @@ SEARCH_LIMIT = 16 << 20
 FEW_WORDS = 16
 _ASIDE = frozenset(
     "test tests _test _tests example examples _example _examples demo demos sample samples benchmark benchmarks "
-    "x11 wayland linux darwin macos cocoa".split()
+    "x11 wayland linux darwin macos cocoa site-packages".split()
 )
-"""Folders whose code importing a package on Windows does not run: tests, examples, and what is for other systems."""
+"""Folders whose code importing a package on Windows does not run: tests, examples, and what is for other systems.
+
+Also what is for another Python: gstreamer-python has one in itself, whose users set its paths.
+"""
 MOST_KEPT = 12 << 20
 """Bytes that are kept; the code of most packages is smaller, and that of the others is read again."""
 

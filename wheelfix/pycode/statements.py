@@ -517,7 +517,7 @@ class Flow:
             caught = self.run.choose(handler) if caught is None else caught
             if caught is None:
                 # It is not taken for caught: a failed load must not be hidden by what is not known.
-                self.run.note_unclear(Undecided("whether an exception is caught is not known"), node)
+                self.run.note_unclear(Undecided("whether an exception is caught is not known"), node, decides=True)
                 raise thrown
             if not caught:
                 continue
