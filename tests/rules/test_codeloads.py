@@ -370,9 +370,9 @@ def test_a_whole_package_that_only_a_package_for_users_needs_is_a_warning(tmp_pa
     assert found(report) == [("WF332", Severity.WARNING, "pkg.old"), ("WF332", Severity.WARNING, "pkg.old.more")]
 
 
-@pytest.mark.parametrize("catches", ["ImportError", "Error"], ids=["MaterialX", "what is caught is not known"])
-def test_behind_a_star_import_of_what_is_compiled_an_exception_may_be_caught(tmp_path, catches):
-    code = f"from ._a import *\ntry:\n    from .legacy import *\nexcept {catches}:\n    pass\n"
+def test_behind_a_star_import_of_what_is_compiled_an_exception_is_caught(tmp_path):
+    """MaterialX goes without its module for names of earlier releases."""
+    code = "from ._a import *\ntry:\n    from .legacy import *\nexcept ImportError:\n    pass\n"
     files = {"pkg/__init__.py": code, "pkg/_a.pyd": extension(name="_a")}
     assert found(scan(build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files=files), ALONE)) == []
 
