@@ -21,7 +21,7 @@ from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.cli.main import main
 from wheelfix.cli.parsers import command_parser
 from wheelfix.diagnosis.model import DiagnosisOutcome
-from wheelfix.diagnosis.symptoms.causes import cause_by_id, cause_table, ending_families
+from wheelfix.diagnosis.symptoms.causes import cause_by_id, cause_table, circumstances, ending_families
 from wheelfix.diagnosis.symptoms.messages import libraries, messages
 from wheelfix.diagnosis.symptoms.model import Symptom
 from wheelfix.knowledge.builds import may_replace_a_build
@@ -279,6 +279,14 @@ DOCUMENTED = (
     r"tasklist /m \*\.pyd",
     r"start ms-settings:developers",
     r"dxdiag",
+    # https://docs.conda.io/projects/conda/en/stable/commands/create.html; https://docs.python.org/3/library/venv.html
+    r"conda create --name fresh --override-channels --channel conda-forge python",
+    r"python -m venv C:\\venv",
+    # https://cmake.org/cmake/help/latest/manual/cmake.1.html#build-a-project
+    r"cmake --build build --config Release",
+    # https://pipx.pypa.io/stable/docs (pipx inject); https://docs.astral.sh/uv/reference/cli/#uv-tool-install
+    r'pipx inject [\w.-]+ (?:[\w.-]+|"[\w.,<>=!~+*\[\]-]+")',
+    r'uv tool install [\w.-]+ --with (?:[\w.-]+|"[\w.,<>=!~+*\[\]-]+")',
     # https://docs.python.org/3/using/windows.html (the launcher); Intel oneAPI
     r"py --list-paths",
     r"sycl-ls",
@@ -314,7 +322,9 @@ IN_PROSE = re.compile(
 
 def prose() -> list[str]:
     """Every sentence that a user can read beside a command."""
-    found = [text for row in (*messages(), *ending_families()) for text in (row.known, row.fix, row.why)]
+    found = [
+        text for row in (*messages(), *ending_families(), *circumstances()) for text in (row.known, row.fix, row.why)
+    ]
     found += [text for library in libraries() for text in (library.fix, library.why)]
     for cause in cause_table().causes.values():
         found += [cause.what_is_known, *(text for step in cause.next_steps for text in (step.title, step.why))]

@@ -16,7 +16,7 @@ from wheelfix.diagnosis.conclusions import conclude
 from wheelfix.diagnosis.confirm import situation
 from wheelfix.diagnosis.model import SHOWN, DiagnoseRequest, Diagnosis, Evidence, GatheredEvidence, ScannedPackage
 from wheelfix.diagnosis.recorded import describe
-from wheelfix.diagnosis.symptoms.facts import read_machine, state_facts
+from wheelfix.diagnosis.symptoms.facts import read_facts, read_machine, state_facts
 from wheelfix.diagnosis.symptoms.model import Log, Symptom, TextLimits, environment_prefix
 from wheelfix.diagnosis.symptoms.reader import read_log
 from wheelfix.diagnosis.symptoms.recordings import PML_MAGIC, read_pml, read_recordings, windows_report
@@ -109,7 +109,7 @@ def _read_text(request: DiagnoseRequest, text: Text, gathered: GatheredEvidence,
         gathered.recordings = read_recordings(file)
         file.seek(0)
         log = read_log(file)
-        machine = read_machine(log.tail)
+        machine, said = read_machine(log.tail), read_facts(log.tail)
         gathered.notes += contradictions(machine)
         # The loader prints a status in every line, and Wine's drivers do; alone it says nothing more.
         statuses = any(recording.tool in ("loader snaps", "Wine") for recording in gathered.recordings)
@@ -119,7 +119,9 @@ def _read_text(request: DiagnoseRequest, text: Text, gathered: GatheredEvidence,
         torch = {"torch": machine["torch"][0]} if len(machine["torch"]) == 1 else {}
         symptoms = (replace(one, details={**torch, **_card(one, machine["card"]), **one.details}) for one in kept)
         about = [symptom.package for symptom in log.symptoms]
-        gathered.log = replace(log, symptoms=tuple(symptoms), facts=state_facts(log.tail, machine, about))
+        gathered.log = replace(
+            log, symptoms=tuple(symptoms), facts=state_facts(log.tail, machine, said, about), said={**torch, **said}
+        )
     for recording in gathered.recordings:
         gathered.evidence.append(Evidence("record", request.text_source, describe(recording)))
         if recording.stopped:
