@@ -276,14 +276,11 @@ DOCUMENTED = (
     # https://pip.pypa.io/en/stable/cli/pip_install
     r'python -m pip install --no-build-isolation (?:[\w.-]+|"[\w.,<>=!~+*\[\]-]+")',
     # https://learn.microsoft.com/windows-server/administration/windows-commands/tasklist and start; dxdiag
-    r"tasklist /m \*\.pyd",
+    r"tasklist /m (?:\*\.pyd|msvcp140\.dll)",
     r"start ms-settings:developers",
     r"dxdiag",
-    # https://docs.conda.io/projects/conda/en/stable/commands/create.html; https://docs.python.org/3/library/venv.html
+    # https://docs.conda.io/projects/conda/en/stable/commands/create.html
     r"conda create --name fresh --override-channels --channel conda-forge python",
-    r"python -m venv C:\\venv",
-    # https://cmake.org/cmake/help/latest/manual/cmake.1.html#build-a-project
-    r"cmake --build build --config Release",
     # https://pipx.pypa.io/stable/docs (pipx inject); https://docs.astral.sh/uv/reference/cli/#uv-tool-install
     r'pipx inject [\w.-]+ (?:[\w.-]+|"[\w.,<>=!~+*\[\]-]+")',
     r'uv tool install [\w.-]+ --with (?:[\w.-]+|"[\w.,<>=!~+*\[\]-]+")',

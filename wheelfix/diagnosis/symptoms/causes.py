@@ -425,10 +425,11 @@ class Circumstance:
     causes: re.Pattern[str]
     """The causes that it is about."""
     known: str
-    fix: str
-    why: str
     source: str
+    fix: str = ""
+    """Empty where the cause has the remedy already."""
     command: str = ""
+    why: str = ""
     summary: str = ""
     """Where the fact is the cause itself, what takes the place of the other."""
 
@@ -458,11 +459,11 @@ def in_circumstances(cause: Cause, facts: Mapping[str, str], symptom: Symptom | 
         if one.causes.fullmatch(cause.id) is None or one.facts.search(said) is None:
             continue
         known = fill(one.known, words)
-        step = Remedy(fill(one.fix, words), fill(one.command, words), fill(one.why, words))
+        own = (Remedy(fill(one.fix, words), fill(one.command, words), fill(one.why, words)),) if one.fix else ()
         if one.summary:
-            cause = Cause(one.id, fill(one.summary, words), known, (), Confidence.LIKELY, (step,))
+            cause = Cause(one.id, fill(one.summary, words), known, (), Confidence.LIKELY, own)
         else:
-            steps = (step, *cause.next_steps)
+            steps = (*own, *cause.next_steps)
             cause = replace(cause, what_is_known=f"{known} {cause.what_is_known}", next_steps=steps)
     return cause
 

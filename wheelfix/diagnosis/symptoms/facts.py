@@ -135,6 +135,7 @@ _RELEASE = regex(r"(?<![\w.])3\.(\d{1,2})\.\d{1,2}(?:(?:a|b|rc)\d{1,2})?(?![\w.]
 _IMPORTED = regex(r"(?:^|>>> )(?:import|from) (\w{2,40})", re.MULTILINE)
 _MOST_VERSIONS = 8
 _MOST_CHANGED = 4
+_MOST_NAMES = 6
 _MOST_VALUES = 2
 _WORD = 4
 """Characters of a value that is a word, and no number that others can begin with."""
@@ -227,7 +228,7 @@ def state_facts(
     words += [f"inside {found['host']}"] if "host" in found else []
     words += _places(text)
     names = [name for name in dll_names(text) if classify(name).kind != "system" and not name.startswith("self.")]
-    return tuple(dict.fromkeys([*words, *map(_with_family, names[:_MOST_VERSIONS])]))
+    return tuple(dict.fromkeys([*words, *map(_with_family, names[:_MOST_NAMES])]))
 
 
 def _with_capability(card: str) -> str:
