@@ -68,7 +68,8 @@ _NUMBER = (
 _VERSIONED = regex(
     r"(?<![A-Za-z0-9.\\#-])(?<!different )(?:(?P<glued>[A-Za-z][A-Za-z_-]{2,30}?)(?<![_-])(?=v?\d)"
     r"|(?<!_)(?P<name>[A-Za-z][\w.+-]{1,30}?)[*_`]{0,3}"
-    r"(?:(?P<said>(?i:[ _-]version(?: is)?(?: \([^()\n]{1,30}\))?))[ \t:：=|`*\"']{0,40}"
+    r"(?:(?P<said>(?i:[ _-]version(?: is)?(?: \([^()\n]{1,30}\))?| ?(?:版本号?|バージョン|버전|версия|версии)))"
+    r"[ \t:：=|`*\"'(]{0,40}"
     r"|[ \t]{0,40}[:：|][ \t]{0,3}|[ -]| ?=(?!=) ?[\"']?[\^~]?"
     r"|[ \t]{3,40}"
     r"|(?P<wanted>==))"
@@ -124,6 +125,8 @@ _NO_PROGRAM = frozenset(
         "which",
     }
 )
+_BEFORE_VERSION = frozenset({"and", "for", "in", "is", "of", "on", "to", "with"})
+"""Words before "version" that are not the name of what it is the version of."""
 _OTHER_NAMES = {
     "pytorch": "torch",
     "cpython": "python",
@@ -158,6 +161,7 @@ def read_versions(text: str, about: Iterable[str]) -> tuple[str, ...]:
         shown = next(
             (groups[name] for name in ("name", "glued", "heading", "above", "listed", "met") if name in groups), ""
         )
+        shown = "version" if shown.lower() in _BEFORE_VERSION else shown
         name = _distribution(shown)
         said = "heading" in one.re.groupindex or "said" in groups
         required = "glued" not in groups and groups.keys() & {"wanted", "archive"}

@@ -303,7 +303,7 @@ def _indent(text: str) -> int:
 
 
 _ASKED_FOR = regex(
-    r"""(?:DLL|LoadLibrary(?:Ex)?)\((?P<joined>[^"'\n]{0,120}?)[rR]?["'](?P<path>[^"'\n]{1,400}\.(?:dll|pyd|so|dylib))["']""",
+    r"""(?:DLL|LoadLibrary(?:Ex)?)\((?P<joined>[^\n]{0,120}?)[rR]?["'](?P<path>[^"'\n]{1,400}\.(?:dll|pyd|so|dylib))["']""",
     re.IGNORECASE,
 )
 """A load of a file that the code names, perhaps below a folder that it does not name."""
