@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from tests.diagnosis.corpus import EXPECTED, answer_to
 from tests.diagnosis.symptoms.explaining import explain_symptoms
-from wheelfix.diagnosis.symptoms.causes import cause_table, ending_families
+from wheelfix.diagnosis.symptoms.causes import cause_table, circumstances, ending_families
 from wheelfix.diagnosis.symptoms.messages import libraries, messages
 from wheelfix.diagnosis.symptoms.reader import read_symptoms
 from wheelfix.knowledge.builds import again, for_card, for_cpu, in_release, together
@@ -37,7 +37,7 @@ def templates() -> frozenset[str]:
     found = {step.command for cause in cause_table().causes.values() for step in cause.next_steps}
     found |= {message.command for message in messages()}
     found |= {library.command for library in libraries()}
-    found |= {family.command for family in ending_families()}
+    found |= {row.command for row in (*ending_families(), *circumstances())}
     return frozenset(found - {""})
 
 

@@ -292,6 +292,8 @@ FAMILIES = {
     "install-path-too-long": [f"OSError: [Errno 2] No such file or directory: 'C:\\\\{'deep' * 64}\\\\x.json'"],
     "path-too-long": ["OSError: [Errno 36] File name too long: 'x'"],
     "encoding": ["UnicodeDecodeError: 'utf-8' codec can't decode byte 0xc0 in position 41: invalid start byte"],
+    "name-refused": ["OSError: [Errno 22] Invalid argument: 'README.rst'"],
+    "link-as-file": ["error: supposed package directory 'silk' exists, but is not a directory"],
     "file-name": ["OSError: [WinError 123] The filename, directory name, or volume label syntax is incorrect: 'a:b'"],
     "program-missing": [
         "FileNotFoundError: [WinError 2] The system cannot find the file specified",
@@ -474,7 +476,7 @@ def test_a_package_of_the_user_folder_that_meets_another_python_is_named():
             '    from pyproj import _datadir\n  File "C:/qgis/python\\qgis\\utils.py", line 744, in _import\n'
             "    mod = _builtin_import(name)\nImportError: DLL load failed: The specified module could not be found.",
             "missing-dependency",
-            "the module _datadir",
+            "the module pyproj._datadir",
         ),
         (
             '  File "C:\\v\\Lib\\site-packages\\osgeo\\osr.py", line 14, in helper\n'

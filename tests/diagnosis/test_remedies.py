@@ -21,7 +21,7 @@ from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.cli.main import main
 from wheelfix.cli.parsers import command_parser
 from wheelfix.diagnosis.model import DiagnosisOutcome
-from wheelfix.diagnosis.symptoms.causes import cause_by_id, cause_table, ending_families
+from wheelfix.diagnosis.symptoms.causes import cause_by_id, cause_table, circumstances, ending_families
 from wheelfix.diagnosis.symptoms.messages import libraries, messages
 from wheelfix.diagnosis.symptoms.model import Symptom
 from wheelfix.knowledge.builds import may_replace_a_build
@@ -276,9 +276,14 @@ DOCUMENTED = (
     # https://pip.pypa.io/en/stable/cli/pip_install
     r'python -m pip install --no-build-isolation (?:[\w.-]+|"[\w.,<>=!~+*\[\]-]+")',
     # https://learn.microsoft.com/windows-server/administration/windows-commands/tasklist and start; dxdiag
-    r"tasklist /m \*\.pyd",
+    r"tasklist /m (?:\*\.pyd|msvcp140\.dll)",
     r"start ms-settings:developers",
     r"dxdiag",
+    # https://docs.conda.io/projects/conda/en/stable/commands/create.html
+    r"conda create --name fresh --override-channels --channel conda-forge python",
+    # https://pipx.pypa.io/stable/docs (pipx inject); https://docs.astral.sh/uv/reference/cli/#uv-tool-install
+    r'pipx inject [\w.-]+ (?:[\w.-]+|"[\w.,<>=!~+*\[\]-]+")',
+    r'uv tool install [\w.-]+ --with (?:[\w.-]+|"[\w.,<>=!~+*\[\]-]+")',
     # https://docs.python.org/3/using/windows.html (the launcher); Intel oneAPI
     r"py --list-paths",
     r"sycl-ls",
@@ -314,7 +319,9 @@ IN_PROSE = re.compile(
 
 def prose() -> list[str]:
     """Every sentence that a user can read beside a command."""
-    found = [text for row in (*messages(), *ending_families()) for text in (row.known, row.fix, row.why)]
+    found = [
+        text for row in (*messages(), *ending_families(), *circumstances()) for text in (row.known, row.fix, row.why)
+    ]
     found += [text for library in libraries() for text in (library.fix, library.why)]
     for cause in cause_table().causes.values():
         found += [cause.what_is_known, *(text for step in cause.next_steps for text in (step.title, step.why))]

@@ -52,6 +52,28 @@ PARTIAL = (
     ("text", "words"),
     [
         pytest.param(LOAD, r"pygpufit\gpufit.py: lib = cdll.LoadLibrary(lib_path)", id="the line that failed"),
+        pytest.param(f"{PROCEDURE}\n1、paddlepaddle版本2.6.1", "paddlepaddle 2.6.1", id="a version in Chinese"),
+        pytest.param(f"{PROCEDURE}\nThe PyTorch version (2.9.1+cu128)", "2.9.1+cu128", id="a version in brackets"),
+        pytest.param(f"{PROCEDURE}\nWe see it for version 2.0.3", "version 2.0.3", id="a version of nothing"),
+        pytest.param(
+            '  File "C:\\e\\Lib\\site-packages\\shapely\\geos.py", line 145, in <module>\n'
+            "    lgeos = CDLL(os.path.join(sys.prefix, 'Library', 'bin', 'geos_c.dll'))\n"
+            f"OSError: [WinError 126] {NOT_FOUND}",
+            "A DLL that geos_c.dll needs",
+            id="a path of several parts in the code",
+        ),
+        pytest.param(
+            "The module 'a.node'\nwas compiled against a different Node.js version using\nNODE_MODULE_VERSION 64. This "
+            "version of Node.js requires\nNODE_MODULE_VERSION 70. Please try re-compiling",
+            "requires NODE_MODULE_VERSION 70",
+            id="a sentence that goes on in the next line",
+        ),
+        pytest.param(
+            "### Python version\n\n3.12.1\n\nERROR: Failed building wheel for pyzmq\n",
+            "for this Python (3.12)",
+            id="the Python that a form asks for",
+        ),
+        pytest.param("Windows defender reports Trojan:Win32/R on a.pyd\n", "virus scanner", id="what a scanner says"),
         pytest.param(MIXED, r"several installations, C:\one and D:\two", id="two installations"),
         pytest.param(
             "python: 3.10.4\nERROR: x-0.1-cp38-cp38-win_amd64.whl is not a supported wheel on this platform.",
@@ -132,7 +154,7 @@ PARTIAL = (
         pytest.param(
             "Failed to load shared library 'libgdk-3-0.dll' referenced by the typelib: 'libgdk-3-0.dll': "
             "The specified procedure could not be found.",
-            "libgdk-3-0.dll or one of its dependencies",
+            "libgdk-3-0.dll, or a DLL that it needs",
             id="the reason behind the file",
         ),
         pytest.param(
@@ -230,7 +252,7 @@ PARTIAL = (
         ),
         pytest.param(
             "Windows fatal exception: code 0xc0000139\n\nCurrent thread 0x00001470 (most recent call first):\n",
-            "A DLL of the right name but of another version was loaded",
+            "A DLL of another version was found",
             id="a status of a program that runs",
         ),
         pytest.param(

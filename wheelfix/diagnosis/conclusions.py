@@ -11,7 +11,7 @@ from wheelfix.base.values import replace
 from wheelfix.diagnosis.confirm import confirm, faults, matching_outcome, mismatched_edges, pair_of_edge
 from wheelfix.diagnosis.model import Diagnosis, Explained, GatheredEvidence, ScannedPackage
 from wheelfix.diagnosis.recorded import differences, explain_recording
-from wheelfix.diagnosis.symptoms.causes import explain_error, explain_symptom
+from wheelfix.diagnosis.symptoms.causes import explain_error, explain_symptom, in_circumstances
 from wheelfix.diagnosis.symptoms.model import Cause, Confidence, Log, Remedy, Symptom
 from wheelfix.diagnosis.symptoms.quotes import Quote, cut, decisive_lines
 from wheelfix.knowledge.builds import may_replace_a_build, requirement_name
@@ -230,6 +230,7 @@ def conclude(gathered: GatheredEvidence, trusted_roots: Path | None) -> Diagnosi
     # What is known about the text, and refuted by the files, is not answered with the text again.
     if (told or not ended) and (general := _explain_error(gathered, told)):
         explained = [(general, None), *(proof for proof in explained if proof[0].cause.id not in (*_VAGUE, "no-wheel"))]
+    explained = [(one if case else _in_circumstances(one, gathered.log), case) for one, case in explained]
     shown = {one.cause.likely_missing + one.chain for one, case in explained if case is not None}
     for case in cases:
         for fault in faults(case):
@@ -272,6 +273,12 @@ def conclude(gathered: GatheredEvidence, trusted_roots: Path | None) -> Diagnosi
     )
 
 
+def _in_circumstances(explained: Explained, log: Log | None) -> Explained:
+    """Return what is known of an error together with what its text says about the machine."""
+    cause = in_circumstances(explained.cause, log.said if log else {}, explained.symptom)
+    return explained if cause is explained.cause else replace(explained, cause=cause, explanation=cause.what_is_known)
+
+
 def _unquoted(causes: Sequence[Explained], said: str) -> Iterator[str]:
     """Yield the number and the function of the first cause's error, where no quoted line has them."""
     symptom = causes[0].symptom if causes else None
@@ -289,11 +296,7 @@ _CUDA = regex(r"(?i)\bCUDA(?: Toolkit| version)*[\\/ :=_v]{1,4}(\d{2})\.\d")
 
 def _of_pairs(log: Log, causes: Sequence[Explained]) -> Iterator[Remedy]:
     """Yield steps for two things of a text that do not go together, whatever the cause is called."""
-    text = "\n".join(log.tail)
-    if "32-bit" in log.facts and "torch" in text.lower():
-        why = "PyTorch has no builds for 32 bits, and code for 64 bits cannot be linked with a 32-bit Python's library"
-        yield Remedy("Use a 64-bit Python: the text shows a 32-bit one", "py --list-paths", why)
-    there = _CUDA.findall(text)
+    there = _CUDA.findall("\n".join(log.tail))
     for name in (name for one in causes for name in one.cause.likely_missing):
         family = family_of(name)
         major = family.version(name)[:2]

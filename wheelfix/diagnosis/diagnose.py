@@ -11,12 +11,13 @@ from typing import IO, TYPE_CHECKING, cast
 
 from wheelfix.archive.reader import Archive
 from wheelfix.base.options import PYTHONS, RemoteOptions, ScanOptions
+from wheelfix.base.parsing import regex
 from wheelfix.base.values import replace
 from wheelfix.diagnosis.conclusions import conclude
 from wheelfix.diagnosis.confirm import situation
 from wheelfix.diagnosis.model import SHOWN, DiagnoseRequest, Diagnosis, Evidence, GatheredEvidence, ScannedPackage
 from wheelfix.diagnosis.recorded import describe
-from wheelfix.diagnosis.symptoms.facts import read_machine, state_facts
+from wheelfix.diagnosis.symptoms.facts import read_facts, read_machine, state_facts
 from wheelfix.diagnosis.symptoms.model import Log, Symptom, TextLimits, environment_prefix
 from wheelfix.diagnosis.symptoms.reader import read_log
 from wheelfix.diagnosis.symptoms.recordings import PML_MAGIC, read_pml, read_recordings, windows_report
@@ -90,6 +91,8 @@ def answer(request: DiagnoseRequest) -> Diagnosis:
 # ------------------------------------------------------------------------------------------------------------ the text
 
 
+_PYTHON = regex(r"(?i)^python 3\.(\d{1,2})(?:\.\d{1,3}\w{0,5})?$")
+"""A fact of a text that names one release of Python."""
 _SHORT = 4096
 """Characters of a text that may be nothing but white space."""
 
@@ -109,17 +112,19 @@ def _read_text(request: DiagnoseRequest, text: Text, gathered: GatheredEvidence,
         gathered.recordings = read_recordings(file)
         file.seek(0)
         log = read_log(file)
-        machine = read_machine(log.tail)
+        machine, said = read_machine(log.tail), read_facts(log.tail)
         gathered.notes += contradictions(machine)
         # The loader prints a status in every line, and Wine's drivers do; alone it says nothing more.
         statuses = any(recording.tool in ("loader snaps", "Wine") for recording in gathered.recordings)
         shown = {load.line for recording in gathered.recordings for load in recording.failed if not recording.static}
         kept = (one for one in log.symptoms if one.line not in shown and not (statuses and one.kind == "exit-code"))
-        # Several releases of torch in one text are a matter of what it says.
-        torch = {"torch": machine["torch"][0]} if len(machine["torch"]) == 1 else {}
-        symptoms = (replace(one, details={**torch, **_card(one, machine["card"]), **one.details}) for one in kept)
-        about = [symptom.package for symptom in log.symptoms]
-        gathered.log = replace(log, symptoms=tuple(symptoms), facts=state_facts(log.tail, machine, about))
+        facts = state_facts(log.tail, machine, said, [symptom.package for symptom in log.symptoms])
+        # Several releases of torch, or Pythons, in one text are a matter of what it says.
+        known = {"torch": machine["torch"][0]} if len(machine["torch"]) == 1 else {}
+        pythons = {one for fact in facts for one in _PYTHON.findall(fact)}
+        known |= {"python": pythons.pop()} if len(pythons) == 1 else {}
+        symptoms = (replace(one, details={**known, **_card(one, machine["card"]), **one.details}) for one in kept)
+        gathered.log = replace(log, symptoms=tuple(symptoms), facts=facts, said={**known, **said})
     for recording in gathered.recordings:
         gathered.evidence.append(Evidence("record", request.text_source, describe(recording)))
         if recording.stopped:

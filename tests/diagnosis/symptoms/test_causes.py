@@ -88,7 +88,7 @@ def test_other_words_for_a_failed_load(text, cause):
         (
             "from cryptography.hazmat.bindings._openssl import ffi,lib\n"
             "ImportError: DLL load failed: The operating system cannot run %1.\n",
-            "the module _openssl of cryptography",
+            "the module cryptography.hazmat.bindings._openssl",
             "OpenSSL",
         ),
         (
@@ -110,7 +110,7 @@ def test_other_words_for_a_failed_load(text, cause):
         (
             '  File "C:\\x\\site-packages\\cx_Freeze\\initscripts\\Console.py", line 37, in run\n'
             "ImportError: DLL load failed while importing QtCore: Can not find specific program\n",
-            "the module QtCore or",
+            "the module QtCore, or",
             "Qt",
         ),
     ],

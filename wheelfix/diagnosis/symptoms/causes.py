@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import defaultdict
 from functools import lru_cache
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,16 @@ from wheelfix.diagnosis.symptoms.messages import (
     own_module,
     words_for,
 )
-from wheelfix.diagnosis.symptoms.model import Cause, Confidence, ErrorLine, Remedy, Symptom, package_of, table_text
+from wheelfix.diagnosis.symptoms.model import (
+    Cause,
+    Confidence,
+    ErrorLine,
+    Remedy,
+    Symptom,
+    environment_prefix,
+    package_of,
+    table_text,
+)
 from wheelfix.diagnosis.symptoms.recognise import facts_in
 from wheelfix.knowledge.builds import may_replace_a_build
 from wheelfix.knowledge.companions import runtime_need
@@ -37,6 +47,7 @@ if TYPE_CHECKING:
 
 TABLE = "causes.toml"
 ENDINGS = "endings.toml"
+CIRCUMSTANCES = "circumstances.toml"
 _SUBJECTS: dict[str, Callable[[Symptom], Iterable[str]]] = {
     "file": lambda symptom: (symptom.file.lower(),),
     "path": lambda symptom: (symptom.path or "",),
@@ -268,9 +279,18 @@ def _cause(symptom: Symptom, rule: CauseRule, missing: tuple[str, ...]) -> Cause
     )
 
 
+_OF_A_TOOL = regex(r"pipx[\\/]venvs[\\/](?P<pipx>[\w.-]+)|uv[\\/]tools[\\/](?P<uv>[\w.-]+)", re.IGNORECASE)
+_ONE_PACKAGE = regex(r"python -m pip install (?!-)(\S+)")
+
+
 def _of_environment(step: Remedy, symptom: Symptom) -> Remedy:
     """Fit a remedy to the environment: what is known to hold is no condition, and pip does not mend what conda made."""
     environment = symptom.details.get("environment", "")
+    tool = _OF_A_TOOL.search(symptom.details.get("prefix", "") or environment_prefix(symptom.path or ""))
+    if tool and (package := _ONE_PACKAGE.fullmatch(step.command)):
+        # Another pip than that of the environment would be the one that runs.
+        injected = f"pipx inject {tool['pipx']} {package[1]}"
+        return replace(step, command=injected if tool["pipx"] else f"uv tool install {tool['uv']} --with {package[1]}")
     if environment == "conda" and "conda" in step.needs:
         return replace(step, when="")
     by_pip = " pip install " in step.command or "--index-url" in step.title
@@ -390,6 +410,62 @@ def explain_error(error: ErrorLine) -> Cause:
     steps = (Remedy(fill(family.fix, words), family.command, fill(family.why, words), rank=1),)
     confidence = Confidence.GUESS if family.guess else Confidence.SURE
     return Cause(family.id, fill(family.summary, words), known, (), confidence, steps)
+
+
+# ------------------------------------------------------------------------------------ what the machine adds to a cause
+
+
+@frozen
+class Circumstance:
+    """What a text says about the machine that changes what an error means there, or what helps."""
+
+    id: str
+    facts: re.Pattern[str]
+    """What is found in ``name=value;`` of all facts of the text, in alphabetical order."""
+    causes: re.Pattern[str]
+    """The causes that it is about."""
+    known: str
+    source: str
+    fix: str = ""
+    """Empty where the cause has the remedy already."""
+    command: str = ""
+    why: str = ""
+    summary: str = ""
+    """Where the fact is the cause itself, what takes the place of the other."""
+
+
+def parse_circumstances(table: str, text: str) -> tuple[Circumstance, ...]:
+    """Turn the table's text into values; every fault is reported at once."""
+    check = Checker(table, text)
+    found = check.values("circumstance", Circumstance)
+    check.unique("circumstance", (one.id for one in found))
+    check.finish()
+    return found
+
+
+@lru_cache(maxsize=1)
+def circumstances() -> tuple[Circumstance, ...]:
+    """Return what texts say about machines, in the order of the table."""
+    return parse_circumstances(CIRCUMSTANCES, table_text(CIRCUMSTANCES))
+
+
+def in_circumstances(cause: Cause, facts: Mapping[str, str], symptom: Symptom | None = None) -> Cause:
+    """Return a cause with what the facts of its text add to it; a fact that is the cause itself takes its place."""
+    if symptom is not None:
+        facts = {**facts, **symptom.details, "code": str(symptom.code or "")}
+    said = "".join(f"{name}={value};" for name, value in sorted(facts.items()))
+    words = defaultdict(str, {**(words_for(symptom, cause.likely_missing) if symptom else {}), **facts})
+    for one in circumstances():
+        if one.causes.fullmatch(cause.id) is None or one.facts.search(said) is None:
+            continue
+        known = fill(one.known, words)
+        own = (Remedy(fill(one.fix, words), fill(one.command, words), fill(one.why, words)),) if one.fix else ()
+        if one.summary:
+            cause = Cause(one.id, fill(one.summary, words), known, (), Confidence.LIKELY, own)
+        else:
+            steps = (*own, *cause.next_steps)
+            cause = replace(cause, what_is_known=f"{known} {cause.what_is_known}", next_steps=steps)
+    return cause
 
 
 _NUMBER = regex(r"\b(?:C|D|LNK)\d{4}\b")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from wheelfix.base.parsing import regex
 from wheelfix.diagnosis.symptoms.model import dll_names, environment_kind, package_of
 from wheelfix.diagnosis.symptoms.quotes import FRAME
-from wheelfix.diagnosis.symptoms.recognise import facts_in, machine_rows
+from wheelfix.diagnosis.symptoms.recognise import facts_in, machine_rows, of_process
 from wheelfix.knowledge.cards import (
     nvidia_capability,
 )
@@ -20,7 +20,7 @@ from wheelfix.knowledge.system import classify
 from wheelfix.model import canonical
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 _LONGEST = 400
 _MOST = 16
@@ -42,6 +42,25 @@ def read_machine(lines: Sequence[str]) -> dict[str, list[str]]:
     return facts
 
 
+_CHANNEL = regex(
+    r"^ {0,4}[\w.-]{2,60} {1,60}\d[\w.!+-]{0,40} {1,40}"
+    r"(?:(?:[a-z]{1,20}_|np\d{2,4})?(?:py\d{1,3}|pyh|h)\w{0,20}_\d{1,4}|pypi_0|\d{1,4})"
+    r"(?: {1,40}(?P<channel>[\w./-]{2,40}))?$",
+    re.MULTILINE,
+)
+"""A row of ``conda list``: name, version, build, and the channel where it is not the usual one."""
+
+
+def read_facts(lines: Sequence[str]) -> dict[str, str]:
+    """Return what a text says about the machine, for causes and remedies; of a fact that comes twice the last value."""
+    facts = {fact.name: fact.value for line in lines for fact in facts_in(line)}
+    rows = [one["channel"] or "defaults" for one in _CHANNEL.finditer("\n".join(lines))]
+    channels = [*dict.fromkeys(rows if len(rows) > 1 else ())]
+    if len({*channels} - {"pypi", "<pip>"}) > 1:
+        facts["channels"] = ", ".join(sorted(channels))
+    return of_process(facts)
+
+
 _NUMBER = (
     r"(?P<version>\d{1,4}(?:\.\d{1,6}){1,3}(?:(?:\+(?=cpu|cu\d|rocm|xpu)|rc|b|a|\.?post|\.dev)[A-Za-z0-9]{1,20})?)"
     r"(?P<archive>\.tar\.gz|\.zip\b|-(?:cp|py)\d)?(?![\w.]{0,20}\.(?:dll|pyd|exe|whl|lib))(?![A-Za-z0-9])"
@@ -49,7 +68,8 @@ _NUMBER = (
 _VERSIONED = regex(
     r"(?<![A-Za-z0-9.\\#-])(?<!different )(?:(?P<glued>[A-Za-z][A-Za-z_-]{2,30}?)(?<![_-])(?=v?\d)"
     r"|(?<!_)(?P<name>[A-Za-z][\w.+-]{1,30}?)[*_`]{0,3}"
-    r"(?:(?P<said>(?i:[ _-]version(?: is)?(?: \([^()\n]{1,30}\))?))[ \t:：=|`*\"']{0,40}"
+    r"(?:(?P<said>(?i:[ _-]version(?: is)?(?: \([^()\n]{1,30}\))?| ?(?:版本号?|バージョン|버전|версия|версии)))"
+    r"[ \t:：=|`*\"'(]{0,40}"
     r"|[ \t]{0,40}[:：|][ \t]{0,3}|[ -]| ?=(?!=) ?[\"']?[\^~]?"
     r"|[ \t]{3,40}"
     r"|(?P<wanted>==))"
@@ -105,6 +125,8 @@ _NO_PROGRAM = frozenset(
         "which",
     }
 )
+_BEFORE_VERSION = frozenset({"and", "for", "in", "is", "of", "on", "to", "with"})
+"""Words before "version" that are not the name of what it is the version of."""
 _OTHER_NAMES = {
     "pytorch": "torch",
     "cpython": "python",
@@ -116,6 +138,7 @@ _RELEASE = regex(r"(?<![\w.])3\.(\d{1,2})\.\d{1,2}(?:(?:a|b|rc)\d{1,2})?(?![\w.]
 _IMPORTED = regex(r"(?:^|>>> )(?:import|from) (\w{2,40})", re.MULTILINE)
 _MOST_VERSIONS = 8
 _MOST_CHANGED = 4
+_MOST_NAMES = 6
 _MOST_VALUES = 2
 _WORD = 4
 """Characters of a value that is a word, and no number that others can begin with."""
@@ -138,6 +161,7 @@ def read_versions(text: str, about: Iterable[str]) -> tuple[str, ...]:
         shown = next(
             (groups[name] for name in ("name", "glued", "heading", "above", "listed", "met") if name in groups), ""
         )
+        shown = "version" if shown.lower() in _BEFORE_VERSION else shown
         name = _distribution(shown)
         said = "heading" in one.re.groupindex or "said" in groups
         required = "glued" not in groups and groups.keys() & {"wanted", "archive"}
@@ -168,22 +192,35 @@ _PLACE = regex(
     r"[A-Za-z]:[\\/]{1,2}[^\"'<>|*?:;,()\r\n]{1,240}?[\\/]{1,2}"
     r"(?:(?=site-packages(?:[\\/]|\b))|python_embedd?ed(?=[\\/])|(?:OSGeo4W|QGIS|Blender)[\w. ]{0,20}(?=[\\/])"
     r"|envs[\\/]{1,2}[\w.-]{1,60}(?=[\\/])"
+    r"|(?=lib[\\/](?:ctypes|sqlite3|tkinter)[\\/]|lib[\\/](?:ssl|hashlib|lzma|bz2)\.py)"
     r"|(?<=(?:conda|forge|ucrt6|ingw6).[\\/])(?=lib[\\/](?:python3\.\d{1,2}[\\/])?\w{1,30}(?:\.py|[\\/])))",
     re.IGNORECASE,
 )
 
 
-def state_facts(lines: Sequence[str], machine: dict[str, list[str]], about: Iterable[str]) -> tuple[str, ...]:
+_IN_WORDS = {
+    "process": "{} Python",
+    "on_arm": "Windows on ARM",
+    "free_threaded": "free-threaded Python",
+    "store": "the Microsoft Store's Python",
+    "channels": "conda's channels {}",
+}
+"""What is said of a fact besides those of which a remedy takes account in silence."""
+
+
+def state_facts(
+    lines: Sequence[str], machine: dict[str, list[str]], found: Mapping[str, str], about: Iterable[str]
+) -> tuple[str, ...]:
     """Return what a text says about the machine in a few words each: versions, cards, environments, DLLs."""
     text = "\n".join(lines)
     versions = read_versions(text, about)
-    found = {fact.name: fact.value for line in lines for fact in facts_in(line)}
     minors = () if any(one.lower().startswith("python") for one in versions) else machine["python"] or machine["tag"]
     releases = [(one[0], one[1]) for one in _RELEASE.finditer(text)]
     # A number that begins like the Python that a path or a tag names is one of it.
     numbers = ([*_exact(one for one, minor in releases if minor == mine)] or [f"3.{mine}"] for mine in minors[:2])
     words = [f"Python {' and '.join(one)}" for one in numbers]
     words += [*versions, *filter(None, [found.get("bitness")])]
+    words += [template.format(found[name]) for name, template in _IN_WORDS.items() if name in found]
     words += [_with_capability(card) for card in machine["card"][:2]]
     shown = {row.name: row.value for row in machine_rows() if row.value and row.name != "card"}
     for name, template in shown.items():
@@ -195,7 +232,7 @@ def state_facts(lines: Sequence[str], machine: dict[str, list[str]], about: Iter
     words += [f"inside {found['host']}"] if "host" in found else []
     words += _places(text)
     names = [name for name in dll_names(text) if classify(name).kind != "system" and not name.startswith("self.")]
-    return tuple(dict.fromkeys([*words, *map(_with_family, names[:_MOST_VERSIONS])]))
+    return tuple(dict.fromkeys([*words, *map(_with_family, names[:_MOST_NAMES])]))
 
 
 def _with_capability(card: str) -> str:

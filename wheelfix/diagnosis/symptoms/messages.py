@@ -680,6 +680,8 @@ def _module_name(symptom: Symptom) -> str:
     package = _package(symptom)
     owner = owner_of_package(package)
     named = f"{package} ({owner})" if owner not in ("", canonical(package)) else package
+    if "dotted" in symptom.details:
+        return f"the module {symptom.details['dotted']}{f' ({owner})' if owner not in ('', canonical(package)) else ''}"
     if symptom.module:
         whose = f" of {named}" if named not in ("", symptom.module.partition(".")[0]) else ""
         return f"the module {symptom.module}{whose}"

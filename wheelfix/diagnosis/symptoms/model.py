@@ -148,6 +148,8 @@ class Log:
     """The number of the first of them."""
     facts: tuple[str, ...] = ()
     """What it says about the machine, in a few words each: ``numpy 1.19.2``, ``RTX 5070 (sm_120)``."""
+    said: Mapping[str, str] = field(default_factory=dict)
+    """The same for causes and remedies, by the names of the table of forms."""
 
 
 @frozen

@@ -54,6 +54,8 @@ _LONG_PATH = regex(
     r"(?:[^\\/\"'`<>|*?:;,\r\n]{1,80}[\\/]{1,2}){2,30}(?=[^\\/\"'`<>|*?:;,\s]{1,80}[\\/]{1,2}[\w.+-])"
 )
 """A path up to its last two parts."""
+_UNENDED = regex(r"\b(?:requires?|using|compile|compiled|with|of|the|to|and|for|by|that|than|from)$")
+"""The words after which a sentence goes on in the next line."""
 _ONLY_A_PATH = regex(r"['\"][A-Za-z]:\\[^'\"]{3,300}['\"]?$")
 _OPEN = regex(r"CMake Error at .{1,400}\(\w{1,60}\):?$")
 _CALLS = "Call Stack"
@@ -134,7 +136,7 @@ def whole_message(lines: Sequence[str], at: int) -> str:
     parts = [lines[at][bare.start() :] if bare else lines[at]]
     following = (line for line in lines[at + 1 : at + _GOES_ON] if line.strip(" !*=-"))
     for line in islice(following, _BELOW):
-        goes_on = parts[-1].endswith((":", ",")) or _ONLY_A_PATH.match(line)
+        goes_on = parts[-1].endswith((":", ",")) or _UNENDED.search(parts[-1]) or _ONLY_A_PATH.match(line)
         if line.startswith(_CALLS) or not (goes_on or _OPEN.match(parts[0])):
             break
         parts.append(line)

@@ -35,6 +35,7 @@ from wheelfix.diagnosis.symptoms.recognise import (
     WINDOW,
     facts_in,
     form_triggers,
+    of_process,
     recognise,
     repair_encoding,
     sentence_triggers,
@@ -302,7 +303,7 @@ def _indent(text: str) -> int:
 
 
 _ASKED_FOR = regex(
-    r"""(?:DLL|LoadLibrary(?:Ex)?)\((?P<joined>[^"'\n]{0,120}?)[rR]?["'](?P<path>[^"'\n]{1,400}\.(?:dll|pyd|so|dylib))["']""",
+    r"""(?:DLL|LoadLibrary(?:Ex)?)\((?P<joined>[^\n]{0,120}?)[rR]?["'](?P<path>[^"'\n]{1,400}\.(?:dll|pyd|so|dylib))["']""",
     re.IGNORECASE,
 )
 """A load of a file that the code names, perhaps below a folder that it does not name."""
@@ -328,6 +329,8 @@ class _Notes:
         """What the text says about the machine and the program, with the last line that says it."""
         self._imported = (-_FRAME_REACH, "", "")
         """The last import statement: its line, its module, and the package that it names."""
+        self._statement = ""
+        """The full name in it."""
         self._posix = self._windows = -_FRAME_REACH
         """The last lines that only other systems print, and that only Windows prints."""
         self._again: Counter[tuple[object, ...]] = Counter()
@@ -368,6 +371,7 @@ class _Notes:
             self._imported = number, *self._imported[1:]
         if "import " in text and not beside and (imported := _IMPORTS.search(text)):
             self._imported = number, *_imported(imported["whole"], imported["name"])
+            self._statement = f"{imported['whole'] or ''}.{imported['name']}".strip(".*(")
         elif "oad" in text and (loaded := _LOADS.search(text)):
             # Frames of imp follow it.
             self._imported = number + _IMP_FRAMES, loaded[1], ""
@@ -464,7 +468,9 @@ class _Notes:
         if symptom.kind == "dll-load-failed" and number - at <= _IMPORT_REACH:
             # Python up to 3.7 does not say what was imported; the line of code above the error does.
             symptom = replace(symptom, module=symptom.module or module, package=whole or symptom.package)
-        if symptom.module in sys.stdlib_module_names:
+            full = re.search(rf"^\w[\w.]{{0,200}}\.{re.escape(symptom.module)}(?=\.|$)", self._statement)
+            symptom = replace(symptom, details={**symptom.details, "dotted": full[0]}) if full else symptom
+        if symptom.module in sys.stdlib_module_names and "dotted" not in symptom.details:
             symptom = replace(symptom, package="")  # it is Python's own, whoever asks for it
         if symptom.kind == "dll-load-failed" and not symptom.module and (tried := _TRIED.match(symptom.excerpt)):
             symptom = replace(symptom, module=tried[1])
@@ -549,13 +555,19 @@ class _Notes:
         nearby = made_by if abs(symptom.line - line) <= _FRAME_REACH and "\\" not in path else ""
         own = next((fact.value for fact in facts_in(path) if fact.name == "bundle"), nearby)
         facts |= {"bundle": own} if own else {}
-        return replace(symptom, details={**facts, **symptom.details})
+        facts = {"building": facts["asked"], **facts} if "asked" in facts else facts
+        # What somebody found to be absent, where the error names only what needs it.
+        wanted = facts.get("wanted", "")
+        others = {one.file.lower() for one in self._found.values()}
+        if symptom.code == 126 and not symptom.dlls and wanted and wanted.lower() not in others:
+            symptom = replace(symptom, dlls=(wanted,))
+        return replace(symptom, details={**of_process(facts), **symptom.details})
 
 
 def _imported(whole: str | None, name: str) -> tuple[str, str]:
     """Return the module that an import statement loads, and the package that it names with its full name."""
     if whole is None:
-        return name.rpartition(".")[2], ""
+        return name.rpartition(".")[2], name.partition(".")[0] if "." in name else ""
     package, inner = whole.partition(".")[0], whole.rpartition(".")[2]
     if whole == package and package.startswith("_"):
         return package, ""  # "from _sndfile import Sndfile"

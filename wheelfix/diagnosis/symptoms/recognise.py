@@ -212,6 +212,11 @@ def facts_in(line: str) -> tuple[Fact, ...]:
     return tuple(replace(fact, value=fact.value or match["value"]) for fact, match in found if match)
 
 
+def of_process(facts: dict[str, str]) -> dict[str, str]:
+    """Return facts without the processor of the machine, where the Python is said to be for another one."""
+    return {name: value for name, value in facts.items() if name != "bitness" or facts.get("process") != "x64"}
+
+
 # ---------------------------------------------------------------------------------------- the sentences of dialog boxes
 
 _NAME = r"[A-Za-z0-9_][A-Za-z0-9_+-]{0,119}(?:\.[A-Za-z0-9_+-]{1,40}){0,5}?"

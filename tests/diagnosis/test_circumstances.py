@@ -1,0 +1,153 @@
+"""What a text says about the processor, the Python, the channels and the path is in the cause and in the remedies."""
+
+from __future__ import annotations
+
+import pytest
+
+from wheelfix import diagnose
+from wheelfix.diagnosis.symptoms.causes import CIRCUMSTANCES, circumstances, parse_circumstances
+from wheelfix.knowledge.tables import TableFault
+
+NO_WHEEL = "ERROR: No matching distribution found for lxml\n"
+INIT_FAILED = (
+    "ImportError: DLL load failed while importing _core: A dynamic link library (DLL) initialization routine failed.\n"
+)
+NOT_FOUND = "ImportError: DLL load failed while importing _core: The specified module could not be found.\n"
+NO_FUNCTION = "ImportError: DLL load failed while importing _core: The specified procedure could not be found.\n"
+NOT_VALID = "OSError: [WinError 193] %1 is not a valid Win32 application: 'C:\\\\x\\\\a.dll'\n"
+IPEX = (
+    'OSError: [WinError 126] x Error loading "C:\\v\\Lib\\site-packages\\intel_extension_for_pytorch\\bin\\'
+    'esimd_kernels.dll" or one of its dependencies.\n'
+)
+LIST = "gdal     3.4.1    py39h1b5ac1c_6    conda-forge\nzlib     1.2.12   h8cc25b3_3\n"
+STORE = r"C:\Users\d\AppData\Local\Packages\PythonSoftwareFoundation.Python.3.11_qbz5n2kfra8p0\LocalCache" "\n"
+LONG = "ERROR: Could not install packages due to an OSError: [Errno 2] No such file or directory: '" + (
+    "C:\\\\Users\\\\d\\\\AppData\\\\Local\\\\Packages\\\\PythonSoftwareFoundation.Python.3.8_qbz5n2kfra8p0\\\\"
+    + "a" * 170
+)
+
+CASES = {
+    "arm-instructions": ("Windows 11 on ARM, Snapdragon X\n" + INIT_FAILED, "AVX2", "sysconfig.get_platform"),
+    "arm-machine": ("This is Windows 11 ARM64 with Python 3.12.1 x86_64.\n" + NOT_VALID, "x64 Python", "get_platform"),
+    "arm-wheel": ("C:\\Python311-arm64\\python.exe\n" + NO_WHEEL, "win_arm64", "pip debug"),
+    "old-processor": ("My CPU is an Intel Celeron N4000.\n" + INIT_FAILED, "AVX2", ""),
+    "bits-of-torch": ("C:\\Python310-32\\python.exe -m pip install torch\n" + NO_WHEEL, "32 bits", "py --list-paths"),
+    "free-threaded": ("py -3.13t -m pip install lxml\n" + NO_WHEEL, "cp313t", "Py_GIL_DISABLED"),
+    "store-python": (STORE + NOT_FOUND, "Microsoft Store", "sys.base_prefix"),
+    "store-path": (LONG + "'\n", "Microsoft Store", "LongPathsEnabled"),
+    "mixed-channels": (
+        "(base) C:\\> conda list\n" + LIST + NO_FUNCTION,
+        "conda-forge, defaults",
+        "--override-channels",
+    ),
+    "torch-other-build": ("PyTorch version:  2.7.0+cu128\n" + IPEX, "2.7.0+cu128", "/whl/xpu"),
+    "symbolic-link": (
+        "Complete output from command python setup.py egg_info:\nC:\\Temp\\pip-build-ab12cd34\\x\\setup.py\n"
+        "OSError: [Errno 22] Invalid argument: 'README.rst'\n",
+        "symbolic link",
+        "ms-settings:developers",
+    ),
+    "brackets-in-path": ('  File "D:\\[AI]\\v\\Lib\\site-packages\\x\\a.py", line 1\n' + NOT_FOUND, "brackets", ""),
+    "signs-in-path": (
+        'File "D:\\C#\\v\\Lib\\site-packages\\x\\a.py", line 1\n'
+        "error: Microsoft Visual C++ 14.0 or greater is required\n",
+        "batch files",
+        "",
+    ),
+    "characters-in-path": ("Error loading Python DLL from a non-ASCII path\n", "ASCII", ""),
+    "frozen-program": (
+        "It fails after I built an exe with PyInstaller.\n" + NOT_FOUND,
+        "program of PyInstaller",
+        "tasklist",
+    ),
+    "built-by-pip": (
+        'File "C:\\Temp\\pip-install-7_5b8oll\\wxpython_735dbcfdfa8e47b48b91adcf9cb4970f\\build.py", line 72, in f\n'
+        "buildtools.builder.BuildError: Error building\n",
+        "builds wxpython",
+        "pip debug",
+    ),
+    "inside-a-program": ("julia> using PythonCall\n" + NO_FUNCTION, "another program (Julia)", ""),
+    "python-net": (
+        "System.DllNotFoundException: Could not load python38.dll.\n"
+        " ---> System.ComponentModel.Win32Exception (126): The specified module could not be found.\n"
+        "   at Python.Runtime.Platform.WindowsLoader.Load(String dllToLoad)\n",
+        "Runtime.PythonDLL",
+        "",
+    ),
+    "debug-library": ("LINK : fatal error LNK1104: cannot open file 'python311_d.lib'\n", "debug build", ""),
+}
+
+
+def test_each_circumstance_has_a_text():
+    assert {one.id for one in circumstances()} == {*CASES}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_the_text_says_of_the_machine_is_in_the_cause_and_comes_first_in_the_remedies(name):
+    text, said, command = CASES[name]
+    found = diagnose(text)
+    (row,) = (one for one in circumstances() if one.id == name)
+    cause = found.explained[0].cause
+    assert said in f"{cause.summary} {found.explained[0].explanation}"
+    assert (cause.id == name) == bool(row.summary)
+    assert command in found.remedies[0].command
+    assert found.remedies[0].title.startswith(row.fix.partition("{")[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "not_said"),
+    [
+        ("Windows 11, an alarm clock, a farm\n" + INIT_FAILED, "ARM"),
+        ("Intel Core i7-9750H, which has AVX2\n" + INIT_FAILED, "names a processor"),
+        ("Intel Xeon E5-2680 v4\n" + INIT_FAILED, "names a processor"),
+        ("C:\\Users\\d\\AppData\\Local\\Microsoft\\WindowsApps;C:\\Windows\n" + NOT_FOUND, "Microsoft Store"),
+        ("(base) C:\\> conda list\n" + LIST.replace("h8cc25b3_3", "h8cc25b3_3  conda-forge") + NO_FUNCTION, "channels"),
+        ("PyTorch version: 2.7.0+xpu\n" + IPEX, "is not the build"),
+        ('  File "C:\\Program Files (x86)\\v\\Lib\\site-packages\\x\\a.py", line 1\n' + NOT_FOUND, "brackets"),
+        ("OSError: [Errno 22] Invalid argument: 'C:\\\\a\\nb.txt'\n", "symbolic link"),
+    ],
+)
+def test_nothing_is_said_that_the_text_does_not_say(text, not_said):
+    found = diagnose(text).explained[0]
+    assert not_said not in f"{found.cause.summary} {found.explanation}"
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ('  File "C:\\v\\Lib\\site-packages\\sqlcipher3\\dbapi2.py", line 28, in <module>\n'
+         "    from sqlcipher3._sqlite3 import *\n" + NOT_FOUND.replace("_core", "_sqlite3"), "sqlcipher3._sqlite3"),
+        ('  File "C:\\v\\Lib\\site-packages\\pylbm\\__init__.py", line 12, in <module>\n'
+         "    import mpi4py.MPI as mpi\nImportError: DLL load failed: The specified procedure could not be found.\n",
+         "mpi4py.MPI"),
+        ('  File "C:\\Python39\\lib\\sqlite3\\dbapi2.py", line 27, in <module>\n    from _sqlite3 import *\n'
+         + NOT_FOUND.replace("_core", "_sqlite3"), "Python's own module _sqlite3"),
+    ],
+)  # fmt: skip
+def test_a_module_is_named_in_full(text, named):
+    """Story: sqlcipher3._sqlite3 was taken for Python's own module, because its last name is the same."""
+    assert named in diagnose(text).explained[0].cause.summary
+
+
+def test_a_dll_that_somebody_found_to_be_absent_is_the_one_that_is_missing():
+    found = diagnose(NOT_FOUND + "I looked with Dependencies: it needs mfplat.dll, which is not there.\n").explained[0]
+    assert (found.cause.id, found.cause.likely_missing) == ("media-missing", ("mfplat.dll",))
+
+
+@pytest.mark.parametrize(
+    ("prefix", "command"),
+    [
+        ("C:\\Users\\d\\pipx\\venvs\\pgcli", 'pipx inject pgcli "psycopg[binary]"'),
+        ("C:\\Users\\d\\AppData\\Roaming\\uv\\tools\\pgcli", 'uv tool install pgcli --with "psycopg[binary]"'),
+        ("C:\\v", 'python -m pip install "psycopg[binary]"'),
+    ],
+)
+def test_a_package_is_added_with_the_tool_that_made_the_environment(prefix, command):
+    frame = f'  File "{prefix}\\Lib\\site-packages\\psycopg\\pq\\__init__.py", line 9, in f\n'
+    text = f"{frame}ImportError: no pq wrapper available.\n"
+    assert diagnose(text).remedies[0].command == command
+
+
+def test_a_table_of_circumstances_is_refused_where_a_row_says_nothing():
+    with pytest.raises(TableFault, match="does not have known"):
+        parse_circumstances(CIRCUMSTANCES, "[[circumstance]]\nid = 'x'\nfacts = 'a'\ncauses = 'b'\nfix = 'c'\n")
