@@ -276,6 +276,7 @@ def test_a_module_that_the_wheel_lists_is_its_own(tmp_path, files, missing):
         ("cp311-cp311-win_amd64", {"pkg.pyd": forge_dll("pkg.pyd", exports=["PyInit_pkg"]), TOP: "pkg\n"}, False),
         ("cp38-cp38-win_amd64", {"pkg/cpp/worker.dll": forge_dll("worker.dll")}, False),
         ("cp311-cp311-win_amd64", {"moved/pkg.pyd": extension(name="pkg"), TOP: "pkg\n"}, True),
+        ("cp311-cp311-win_amd64", {"usb.dll": forge_dll("usb.dll"), "pkg/__init__.pyi": "", TOP: "pkg\n"}, True),
         (
             "cp311-cp311-win_amd64",
             {"own/_core.pyd": extension(name="_core"), "own/__init__.py": "", TOP: "_core\n"},
@@ -284,7 +285,7 @@ def test_a_module_that_the_wheel_lists_is_its_own(tmp_path, files, missing):
     ],
     ids=[
         *("x21", "libzim", "manifold3d", "a wheel of documents", "there", "ray-cpp: DLLs"),
-        *("yara-python in another folder", "a list without the package"),
+        *("yara-python in another folder", "depthai: a DLL and stubs", "a list without the package"),
     ],
 )
 def test_a_wheel_whose_only_module_is_gone(tmp_path, tag, files, broken):

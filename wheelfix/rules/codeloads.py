@@ -297,10 +297,10 @@ def nothing_to_import(subject: Subject) -> Findings:
     )
     if only_metadata and _has_parts(subject):
         return
-    tops = {inside(file.path).partition("/")[0] for file in subject.view.own_files}
-    # ray-cpp has programs and DLLs for others; names that delvewheel makes are for modules of the wheel.
-    for_others = any(not is_mangled(base(path)) for path in (*subject.images, *subject.malformed))
-    if for_others and (not listed or tops.intersection(listed)):
+    # ray-cpp has programs and DLLs for others; names that delvewheel makes are for modules of the wheel. Without its
+    # module depthai has but a DLL beside a folder of stubs.
+    for_others = [path for path in (*subject.images, *subject.malformed) if not is_mangled(base(path))]
+    if for_others and (not listed or any(inside(path).partition("/")[0] in listed for path in for_others)):
         return
     says = f"top_level.txt lists {listing(listed)}" if listed else f"it is for {tags[0].partition('-')[0]}"
     what = "where it would be imported from" if modules else "a module that can be imported"
