@@ -37,8 +37,6 @@ class DllClass:
     """For ``python``: the folder under the base prefix; only ``""`` is searched for other packages' loads."""
     debug: bool = False
     """A debug C runtime: on machines with Visual Studio only, never redistributable."""
-    family: str = ""
-    """For ``vendor``: the id of the family, see :mod:`wheelfix.knowledge.families`."""
 
     @property
     def on_every_machine(self) -> bool:
@@ -195,7 +193,7 @@ def classify(name: str, machine: Machine = Machine.AMD64) -> DllClass:
         detail = "part of Windows" + (f"; absent on {absent}" if absent else "")
         return DllClass("system", key, detail, known_dll=key in _names("known_dlls.txt"))
     if family := family_of(key):
-        return DllClass("vendor", key, f"{family.title}, by {family.vendor}", family=family.id)
+        return DllClass("vendor", key, f"{family.title}, by {family.vendor}")
     return DllClass("unknown", key)
 
 

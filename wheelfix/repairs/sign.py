@@ -7,7 +7,6 @@ words never go through a shell, so no name in a wheel can become a command.
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import os
 import stat
@@ -32,7 +31,7 @@ from wheelfix.pe.signature import authenticode_digest, read_signature, table_fau
 from wheelfix.plan.sbom import FILE_NAME, with_signed
 from wheelfix.repairs.rewrite import keep, kept_rows
 from wheelfix.streams.output import AtomicFile, WorkFolder
-from wheelfix.streams.source import FileSource, chunks, file_sha256
+from wheelfix.streams.source import FileSource, file_sha256
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -82,26 +81,13 @@ def check_signed(before: ByteSource, path: Path, trusted_roots: Path | None, *, 
             return "it is still unsigned"
         if signature.status not in GENUINE:
             return f"its signature is {signature}"
-        if authenticode_digest(after, headers) != _expected_digest(before):
+        unsigned = read_headers(before)
+        assert isinstance(unsigned, Headers)
+        if authenticode_digest(after, headers) != authenticode_digest(before, unsigned):
             return "more than its signature was changed"
     if trusted and signature.status != TRUSTED:
         return f"its signature is not trusted: {signature}"
     return signature
-
-
-def _expected_digest(before: ByteSource) -> bytes:
-    """Return the digest that a signature of this file has: without the old signature, padded to a multiple of 8."""
-    headers = read_headers(before)
-    assert isinstance(headers, Headers)
-    at, _ = headers.directory(CERTIFICATES)
-    end = at or before.size
-    entry = headers.directories_at + 8 * CERTIFICATES
-    digest = hashlib.sha256()
-    for begin, until in ((0, headers.checksum_at), (headers.checksum_at + 4, entry), (entry + 8, end)):
-        for chunk in chunks(before, begin, until):
-            digest.update(chunk)
-    digest.update(b"\0" * (-end % 8))
-    return digest.digest()
 
 
 FILE, FILES, OUT, CWD = "{file}", "{files}", "{out}", "{cwd}"

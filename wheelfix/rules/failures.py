@@ -316,7 +316,7 @@ def _order_finding(
 def _importers_of(subject: Subject, beside: InstalledSet, path: str) -> list[str]:
     """The distributions whose import may load a DLL of the set: its own, and those that require it."""
     owner, own = subject.owner(path), canonical(subject.name)
-    requiring = [name for name in beside if owner in beside.related(beside[name].requires, (), subject.profile)]
+    requiring = [name for name in beside if owner in beside.required_by(name, subject.profile)]
     return [name for name in dict.fromkeys([owner, *sorted(requiring)]) if name not in ("", own)]
 
 
