@@ -54,7 +54,7 @@ def read_lockfile(path: Path, profile: Profile, parts: LockParts | None = None) 
         return read_requirements(path, text, profile)
     try:
         tree = load_toml(text)
-    except (ValueError, RecursionError) as exc:
+    except ValueError as exc:
         raise InputError(str(path), because=f"it is not valid TOML: {exc}", hint=_HINT) from exc
     read = read_pylock if path.suffix.lower() == ".toml" else read_uv_lock
     best: dict[str, Locked] = {}
@@ -463,7 +463,7 @@ def _project_name(folder: Path) -> str:
     """The name that the pyproject.toml of a folder gives; empty without one."""
     try:
         project = as_table(load_toml(read_file(folder / "pyproject.toml", 1 << 20).decode()).get("project"))
-    except (OSError, ValueError, RecursionError):
+    except (OSError, ValueError):
         return ""
     name = project.get("name")
     return name if isinstance(name, str) else ""

@@ -106,7 +106,7 @@ def supply_fault(one: Supplied) -> str:
     """Return why a distribution is not one that a repair makes a wheel require; empty if it is."""
     try:
         wanted = as_requirement(one.requirement)
-    except (ValueError, RecursionError):
+    except ValueError:
         return f"{one.requirement!r} is not a requirement"
     plain = f"{wanted.name}>={one.version},<" in one.requirement and not (wanted.marker or wanted.url or wanted.extras)
     if not plain or "\n" in one.requirement or vendor_of(canonical(wanted.name)) not in _SUPPLIERS:

@@ -131,7 +131,7 @@ def journal_folder() -> Path:
         own = Path(said).expanduser() if said else Path(base or Path.home() / ".config") / "wheelfix"
     except RuntimeError as exc:
         hint = "name one in WHEELFIX_STATE_DIR"
-        raise EnvironmentFailure("there is no folder for journals of repairs", because=str(exc), hint=hint) from exc
+        raise EnvironmentFailure("there is no folder for journals of repairs", because=exc, hint=hint) from exc
     return own.absolute() / "journals"
 
 
@@ -429,6 +429,6 @@ def _environment_errors(prefix: Path) -> Iterator[None]:
     except OSError as exc:
         raise EnvironmentFailure(
             f"cannot change {exc.filename or prefix}",
-            because=exc.strerror or str(exc),
+            because=exc,
             hint="close programs that use the environment and check permissions; --undo takes back what was done",
         ) from exc

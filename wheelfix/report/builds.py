@@ -101,7 +101,7 @@ def read_document(text: str, path: str) -> list[Build]:
     try:
         document = parse_json(text)
     except ValueError as error:
-        raise InputError(f"{path} is not a saved scan", because=str(error)) from error
+        raise InputError(f"{path} is not a saved scan", because=error) from error
     found = with_schema(document, "wheelfix.scan/1", f"{path} is not a saved scan")
     try:
         return [Build.from_value(wheel) for wheel in found["wheels"]]

@@ -338,4 +338,4 @@ def _ask_driver() -> str:
         return _answer(_ASK_DRIVER[0], _ASK_DRIVER[1:], 30)
     except EnvironmentFailure as error:
         hint = "give the card: --gpu sm_86"
-        raise EnvironmentFailure("--gpu native", because=str(error), hint=hint) from error
+        raise EnvironmentFailure("--gpu native", because=error, hint=hint) from error

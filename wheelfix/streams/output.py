@@ -285,14 +285,13 @@ def _environment(target: Path) -> Iterator[None]:
     try:
         yield
     except OSError as exc:
-        because = exc.strerror or str(exc)
         if exc.errno in _FULL:
             hint = "free some room, or choose another folder with --wheel-dir"
         elif isinstance(exc, PermissionError) or exc.errno == errno.EROFS:
             hint = "choose a folder that can be written to, or close the program that has the file open"
         else:
             hint = "check the folder and the disk"
-        raise EnvironmentFailure(f"cannot write {target}", because=because, hint=hint) from exc
+        raise EnvironmentFailure(f"cannot write {target}", because=exc, hint=hint) from exc
 
 
 # ----------------------------------------------------------------------------------------------------------- workfolder
@@ -321,7 +320,7 @@ class WorkFolder:
             self._make(lambda: tempfile.mkdtemp(prefix=FOLDER_PREFIX, dir=base))
         except OSError as exc:
             raise EnvironmentFailure(
-                "cannot make a temporary folder", because=exc.strerror or str(exc), hint="set TMPDIR to another place"
+                "cannot make a temporary folder", because=exc, hint="set TMPDIR to another place"
             ) from exc
 
     @defer_interrupts

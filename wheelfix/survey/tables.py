@@ -399,7 +399,7 @@ def _writing(folder: Path) -> Any:
     except OSError as exc:
         raise EnvironmentFailure(
             f"cannot write {folder}",
-            because=exc.strerror or str(exc),
+            because=exc,
             hint="what is there is whole; free some space or fix the access, and run the same command again",
         ) from exc
 
