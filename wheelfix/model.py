@@ -25,6 +25,11 @@ Symbol: TypeAlias = str | int
 """An imported or exported name, or an ordinal."""
 
 
+def spelled(symbol: Symbol) -> str:
+    """Return a symbol as a sentence has it: its name, or ``ordinal 12``."""
+    return f"ordinal {symbol}" if isinstance(symbol, int) else symbol
+
+
 def fold(name: str) -> str:
     """Return the form in which names of files compare on Windows: without case, letter by letter.
 

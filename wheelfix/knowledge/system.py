@@ -137,7 +137,7 @@ def python_of(name: str) -> tuple[int, int, bool] | None:
     """Return major, minor and whether it is free-threaded for an interpreter's DLL; None for any other name."""
     for entry in runtimes().python:
         match = entry.pattern.fullmatch(dll_key(name))
-        if match and "minor" in entry.pattern.groups:
+        if match and "minor" in match.groupdict():
             version = number_pair(match["major"], match["minor"])
             return (*version, bool(match["threads"])) if version else None
     return None

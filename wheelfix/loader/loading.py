@@ -54,6 +54,7 @@ from wheelfix.model import (
     VcRedist,
     dll_key,
     is_unmet,
+    spelled,
 )
 from wheelfix.pe.version import MANIFEST, read_resource
 
@@ -512,7 +513,7 @@ class Loader:
         if exports and not exports.names and not exports.ordinals:
             attempt.fail(Failure(BAD_EXE_FORMAT, chain, f"{base_name(path)} exports nothing at all"))
         else:
-            attempt.fail(Failure(_code_for(asked), chain, f"{base_name(path)} has no {_spell(edge.unexported[0])}"))
+            attempt.fail(Failure(_code_for(asked), chain, f"{base_name(path)} has no {spelled(edge.unexported[0])}"))
 
     def symbols_missing_from(self, needed: Import, path: str) -> tuple[Symbol, ...]:
         """The imported symbols that a file of the view does not export."""
@@ -544,7 +545,7 @@ class Loader:
             edge = Edge(where, module, EdgeKind.FORWARDER, provider, because=target)
             self.note(edge)
             if is_unmet(provider):
-                detail = f"{base_name(where)} forwards {_spell(symbol)} to {target}"
+                detail = f"{base_name(where)} forwards {spelled(symbol)} to {target}"
                 attempt.fail(Failure(_code_for(asked), (where, module), detail))
             elif isinstance(provider, InView):
                 if not self._is_in(provider.path, attempt):
@@ -553,10 +554,6 @@ class Loader:
                 if isinstance(found, Image) and not found.exports.offers(wanted):
                     self._miss_symbol(replace(edge, unexported=(wanted,)), asked, attempt)
                 pending.append((provider.path, wanted, asked))
-
-
-def _spell(symbol: Symbol) -> str:
-    return f"ordinal {symbol}" if isinstance(symbol, int) else symbol
 
 
 def _code_for(asked: Symbol) -> int:

@@ -11,7 +11,7 @@ import functools
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.names import installed_path
+from wheelfix.archive.names import installed_path, matches
 from wheelfix.base.values import dataclass, field, grouped, replace
 from wheelfix.errors import UsageError
 from wheelfix.knowledge.families import family_of
@@ -33,7 +33,6 @@ from wheelfix.model import (
     Severity,
     canonical,
     dll_key,
-    fold,
 )
 from wheelfix.plan.model import Chosen, Drop, Refusal, Rejected
 from wheelfix.plan.needs import (
@@ -81,22 +80,14 @@ def drops_asked_for(before: Examination, options: RepairOptions) -> tuple[Drop, 
     artifacts = frozenset(list_test_artifacts(before.subject) if options.drop_test_artifacts else ())
     drops = []
     for file in before.subject.view.files if patterns or artifacts else ():
-        if any(_means(pattern, file.origin) or _is_name(pattern, base_name(file.path)) for pattern in patterns):
+        if matches(file.origin, patterns):
             drops.append(Drop(file.origin, "asked for with --drop"))
         elif file.path in artifacts:
             drops.append(Drop(file.origin, "a test artefact of BUILD_TEST=1"))
-    unmatched = [pattern for pattern in patterns if not any(_means(pattern, drop.path) for drop in drops)]
+    unmatched = [pattern for pattern in patterns if not any(matches(drop.path, [pattern]) for drop in drops)]
     if unmatched:
         raise UsageError(f"--drop {unmatched[0]}", because=f"no member of {before.report.path} matches it")
     return tuple(drops)
-
-
-def _is_name(pattern: str, name: str) -> bool:
-    return "/" not in pattern and fnmatch.fnmatchcase(fold(name), fold(pattern))
-
-
-def _means(pattern: str, path: str) -> bool:
-    return fnmatch.fnmatchcase(fold(path), fold(pattern)) or _is_name(pattern, base_name(path))
 
 
 def unusable(subject: Subject) -> Iterator[tuple[str, str]]:

@@ -30,9 +30,9 @@ from wheelfix.model import (
     PythonRuntime,
     Repairable,
     Severity,
-    Symbol,
     canonical,
     dll_key,
+    spelled,
 )
 from wheelfix.rules.abi import for_another_python, newer_stable_abi
 from wheelfix.rules.context import Subject, base, folder, inside, key_of
@@ -536,7 +536,7 @@ def unexported(subject: Subject) -> Findings:
         yield finding(
             "WF310",
             subject.origin(own) if own else edge.name,
-            f"{importer} imports {_spell(edge.unexported)} from {provider}, which does not export "
+            f"{importer} imports {listing([*map(spelled, edge.unexported)])} from {provider}, which does not export "
             f"{'it' if len(edge.unexported) == 1 else 'them'}; {consequence}",
             hint=(
                 f"they are of different versions: take {provider} from the build that {importer} was linked against"
@@ -566,7 +566,7 @@ def broken_forwarders(subject: Subject) -> Findings:
         stub = base(edge.importer)
         loaded = subject.reached(edge.importer)
         absent = not edge.file
-        fault = "which is missing" if absent else f"which does not export {_spell(edge.unexported)}"
+        fault = "which is missing" if absent else f"which does not export {listing([*map(spelled, edge.unexported)])}"
         yield finding(
             "WF311",
             subject.origin(edge.importer),
@@ -582,7 +582,3 @@ def broken_forwarders(subject: Subject) -> Findings:
             },
             severity=error_if(loaded),
         )
-
-
-def _spell(symbols: tuple[Symbol, ...]) -> str:
-    return listing([f"ordinal {symbol}" if isinstance(symbol, int) else symbol for symbol in symbols])

@@ -585,7 +585,6 @@ def _placed(path: str, target: Interpreter) -> LoadedFile:
     return LoadedFile(plain, "windows" if windows else "elsewhere")
 
 
-MISSING = 126
 WINSOCK = range(10000, 12000)
 """Codes of the network, which is switched off; the loader gives none of them."""
 PASSED_OVER = ("foreign-dependency-32",)
@@ -633,7 +632,7 @@ def _compare_failures(expected: Expected, observed: Observed, codes: set[int]) -
         cause = observed.cause
         return Agreement.DIFFERS, f"predicted for {expected.named}, it is about {cause.message if cause else '?'}"
     missing = {dll_key(name) for name, _ in observed.missing}
-    if expected.code == MISSING and missing and dll_key(expected.missing) not in missing:
+    if expected.code == MOD_NOT_FOUND and missing and dll_key(expected.missing) not in missing:
         names = ", ".join(dict.fromkeys(name for name, _ in observed.missing))
         return Agreement.DIFFERS, f"predicted that {expected.missing} is missing, it is {names}"
     return Agreement.AGREES, ""
@@ -678,7 +677,7 @@ def windows_codes(observed: Observed) -> set[int]:
     mapping, binding = ({row.windows or 0 for row in rows if row.phase == phase} for phase in ("map", "bind"))
     code = _code(observed)
     if not observed.works and code:
-        return mapping | ({code} if code != MISSING or not mapping else set())
+        return mapping | ({code} if code != MOD_NOT_FOUND or not mapping else set())
     return mapping or binding or {code}
 
 
@@ -693,7 +692,7 @@ def wine_cannot_tell(expected: Expected, observed: Observed, machine: Machine) -
         return _sentence("unimplemented-function")
     if expected.answer is ImportAnswer.FAILS and dll_key(expected.missing) in _answered_by_wine(observed):
         return _sentence("builtin-dll", expected.missing)
-    if not observed.works and _code(observed) == MISSING and not _is_missing(expected, observed):
+    if not observed.works and _code(observed) == MOD_NOT_FOUND and not _is_missing(expected, observed):
         absent = [name for name, _ in observed.missing if _of_windows(name, machine)]
         if absent:
             return _sentence("absent-system-dll", absent[0])
