@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from wheelfix.base.inputfiles import read_file
 from wheelfix.base.parsing import load_toml
-from wheelfix.base.values import dataclass, field, frozen, grouped, replace
+from wheelfix.base.values import dataclass, distinct, field, frozen, grouped, replace
 from wheelfix.errors import InputError
 from wheelfix.loader.requirements import fits, marker_holds, parse_requirement
 from wheelfix.model import canonical
@@ -322,7 +322,7 @@ class _Reading:
         """Add a distribution; a second line about it narrows its versions."""
         known = self.members.get(one.name)
         if known is not None:
-            extras = tuple(dict.fromkeys((*known.extras, *one.extras)))
+            extras = distinct((*known.extras, *one.extras))
             one = replace(one, specifier=_joined(known.specifier, one.specifier), extras=extras)
         self.members[one.name] = one
 

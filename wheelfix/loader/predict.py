@@ -14,7 +14,7 @@ from wheelfix.loader.loadcall import (
     PROC_NOT_FOUND,
 )
 from wheelfix.loader.packageloading import without_entry
-from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
+from wheelfix.loader.view import SITE_PACKAGES, base_name, key_of, parent
 from wheelfix.model import AbsentModule, LoadOutcome, Missing, Prediction, Resolution, dll_key
 
 if TYPE_CHECKING:
@@ -150,11 +150,7 @@ def explain(outcome: LoadOutcome, resolution: Resolution) -> str:
 def also_needing(resolution: Resolution, name: str) -> set[str]:
     """The base names of everyone who asks for a DLL that is missing."""
     key = dll_key(name)
-    return {
-        dll_key(base_name(edge.importer))
-        for edge in resolution.edges
-        if dll_key(edge.name) == key and isinstance(edge.provider, Missing)
-    }
+    return {key_of(edge.importer) for edge in resolution.edges if dll_key(edge.name) == key and edge.is_missing}
 
 
 def _is_elsewhere(resolution: Resolution, name: str) -> bool:

@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.names import installed_path, matches
-from wheelfix.base.values import dataclass, field, grouped, replace
+from wheelfix.base.values import dataclass, distinct, field, grouped, replace
 from wheelfix.errors import UsageError
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.provider_index import vendor_of
@@ -22,10 +22,9 @@ from wheelfix.loader.loadcall import runs_on
 from wheelfix.loader.packagecode import declared_folders
 from wheelfix.loader.places import member_path
 from wheelfix.loader.resolve import resolve
-from wheelfix.loader.view import SITE_PACKAGES, FileView, ViewFile, base_name, parent
+from wheelfix.loader.view import SITE_PACKAGES, FileView, ViewFile, base_name, key_of, parent
 from wheelfix.model import (
     CodeFault,
-    EdgeKind,
     Image,
     ImageFacts,
     Malformed,
@@ -93,7 +92,7 @@ def drops_asked_for(before: Examination, options: RepairOptions) -> tuple[Drop, 
 def unusable(subject: Subject) -> Iterator[tuple[str, str]]:
     """DLLs that a load takes and that make it fail, with what is wrong: replaced if a root has a better one."""
     loaded = {outcome.event.path for outcome in subject.outcomes}
-    imports = [edge for edge in subject.edges if edge.kind is EdgeKind.IMPORT]
+    imports = [edge for edge in subject.edges if edge.is_import]
     loaded.update(edge.file for edge in imports if edge.file)
     unfit = {edge.file: edge for edge in imports if edge.unexported and edge.file}
     for path in sorted(loaded):
@@ -231,7 +230,7 @@ class Planner:
             )
 
     def _include(self) -> None:
-        added = {dll_key(base_name(path)) for path in self.chosen}
+        added = {key_of(path) for path in self.chosen}
         for name in self.options.include:
             where = self._folder_for_included(name) if dll_key(name) not in added else ""
             if where and self.view.find(where, name) is None:
@@ -374,7 +373,7 @@ class Planner:
 
     def _take_for_each(self, need: Need, because: str) -> bool:
         """Answer folder by folder, where no one file has what all importers ask for: a wheel may need namesakes."""
-        groups = grouped((parent(edge.importer), edge) for edge in need.edges if edge.kind is EdgeKind.IMPORT)
+        groups = grouped((parent(edge.importer), edge) for edge in need.edges if edge.is_import)
         if len(groups) < 2 or self.options.dest is not None:
             return False
         parts = [(folder, replace(need, edges=tuple(edges))) for folder, edges in groups.items()]
@@ -597,9 +596,7 @@ def _lost_folders(resolution: Resolution) -> tuple[str, ...]:
 
 
 def _because(view: FileView, need: Need) -> str:
-    names = tuple(
-        dict.fromkeys(view.origin(path) if path.endswith(".py") else base_name(path) for path in need.importers)
-    )
+    names = distinct(view.origin(path) if path.endswith(".py") else base_name(path) for path in need.importers)
     words = {"import": "imported by", "delay": "delay-loaded by", "companion": "loaded at run time by"}
     return f"{words.get(str(need.kind), 'a forwarder target of')} {and_more(names)}"
 
