@@ -61,14 +61,21 @@ class Exit(enum.IntEnum):
     INTERRUPTED = 130
 
 
+def reason_of(error: Exception) -> str:
+    """Return what an exception says: of one of the system its sentence, without number and file name."""
+    return getattr(error, "strerror", None) or str(error)
+
+
 class WheelfixError(Exception):
     """The work could not be done: what happened, why, and what to try. No URL in it shows a secret."""
 
     exit_code: Exit = Exit.ENVIRONMENT
 
-    def __init__(self, what: str, *, because: str | Sequence[str] = "", hint: str = "") -> None:
+    def __init__(self, what: str, *, because: str | Sequence[str] | Exception = "", hint: str = "") -> None:
+        """An exception may be the reason: what it says is taken."""
         self.what = redacted(what)
         super().__init__(self.what)
+        because = reason_of(because) if isinstance(because, Exception) else because
         reasons = filter(None, (because,)) if isinstance(because, str) else because
         self.reasons: tuple[str, ...] = tuple(map(redacted, reasons))
         self.because = "; ".join(self.reasons)
@@ -177,7 +184,7 @@ def failure_of(error: Exception, path: str | Path) -> WheelfixError:
     if was_interrupted(error):
         raise KeyboardInterrupt from error
     if isinstance(error, OSError):
-        return EnvironmentFailure(str(path), because=error.strerror or str(error))
+        return EnvironmentFailure(str(path), because=error)
     if isinstance(error, MemoryError):
         return EnvironmentFailure(str(path), because="it took more memory than there is", hint="try fewer jobs: -j 1")
     if isinstance(error, RuntimeError) and "start new thread" in str(error):

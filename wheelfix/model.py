@@ -25,6 +25,11 @@ Symbol: TypeAlias = str | int
 """An imported or exported name, or an ordinal."""
 
 
+def spelled(symbol: Symbol) -> str:
+    """Return a symbol as a sentence has it: its name, or ``ordinal 12``."""
+    return f"ordinal {symbol}" if isinstance(symbol, int) else symbol
+
+
 def fold(name: str) -> str:
     """Return the form in which names of files compare on Windows: without case, letter by letter.
 
@@ -378,9 +383,23 @@ class Edge:
         return self.provider.path if isinstance(self.provider, InView) else ""
 
     @property
+    def is_import(self) -> bool:
+        """Whether the image has it in its import table."""
+        return self.kind is EdgeKind.IMPORT
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether nothing provides it."""
+        return isinstance(self.provider, Missing)
+
+    @property
     def broken(self) -> bool:
         """Whether a load that has this need fails."""
         return is_unmet(self.provider) or bool(self.unexported)
+
+
+Edges: TypeAlias = "dict[tuple[str, str, EdgeKind], Edge]"
+"""Needs by their importer, the folded name and the kind: each counts once."""
 
 
 @frozen

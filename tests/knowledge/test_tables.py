@@ -205,7 +205,7 @@ def test_companions():
         templates = (*rule.each, *rule.any_of, *rule.globs)
         assert templates, rule
         assert rule.strength != "beside" or not (rule.each or rule.any_of), rule
-        groups = dict.fromkeys(rule.parent.groups, "0")
+        groups = dict.fromkeys(re.compile(rule.parent.pattern).groupindex, "0")
         assert not any(rule.parent.fullmatch(dll_key(template.format(**groups))) for template in templates), rule
         named += [(rule.parent.pattern, name) for name in (*rule.each, *rule.any_of)]
     distinct(named)
@@ -262,7 +262,7 @@ def test_families():
     distinct(family.id for family in families.families())
     for family in families.families():
         for glob in family.together:
-            assert "{version}" not in glob or "version" in family.pattern.groups, family
+            assert "{version}" not in glob or "version" in re.compile(family.pattern.pattern).groupindex, family
             assert glob == glob.lower(), family
         assert family.redistribute or family.note, family
 

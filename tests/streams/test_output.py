@@ -275,7 +275,7 @@ def test_a_link_with_such_a_name_is_not_followed(tmp_path):
 
 
 def test_where_there_are_no_locks_only_old_files_go(tmp_path, monkeypatch):
-    monkeypatch.setattr(output, "_lock", lambda _: None)
+    monkeypatch.setattr(output, "lock", lambda _: None)
     for name, age in (("old", 7200), ("new", 0)):
         path = tmp_path / f".wheelfix-{name}.tmp"
         path.write_bytes(b"")
@@ -380,7 +380,7 @@ def test_folders_that_are_only_called_like_ours_stay(base, tmp_path):
 
 
 def test_without_locks_only_old_folders_go(base, monkeypatch):
-    monkeypatch.setattr(output, "_lock", lambda _: None)
+    monkeypatch.setattr(output, "lock", lambda _: None)
     for name, age in (("wheelfix-new", 0), ("wheelfix-old", 1e6)):
         (base / name).mkdir()
         (base / name / MARK).write_bytes(b"")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import stat
 import struct
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from wheelfix.archive import names
 from wheelfix.archive.faults import PIP, PYPI, UV, ArchiveFault
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from wheelfix.archive.reader import Archive
     from wheelfix.base.options import Limits
     from wheelfix.streams.source import ReadAt
 
@@ -240,17 +241,6 @@ class Member(NamedTuple):
         return self.external_attr >> 16
 
 
-class OpenFile(Protocol):
-    """An open archive as its headers are read from it."""
-
-    directory: bytes
-    """The bytes of the central directory."""
-
-    @property
-    def window(self) -> int: ...
-    def read_at(self, offset: int, length: int, /) -> bytes: ...
-
-
 def parse_directory(
     directory: bytes, start: int, limits: Limits, path: Path | str
 ) -> tuple[list[Member], list[Member]]:
@@ -363,7 +353,7 @@ class Local(NamedTuple):
         return self.data + self.member.csize
 
 
-def read_locals(archive: OpenFile, members: Iterable[Member]) -> Iterator[Local]:
+def read_locals(archive: Archive, members: Iterable[Member]) -> Iterator[Local]:
     """Give the local header of each member, in the order asked; that of the file is the fastest."""
     directory, make = archive.directory, tuple.__new__
     window, start, end = b"", 0, 0
@@ -401,7 +391,7 @@ def header_spans(members: Sequence[Member], end: int) -> tuple[list[tuple[int, i
     return spans, [*starts, end]
 
 
-def _compare(archive: OpenFile, member: Member) -> Local:
+def _compare(archive: Archive, member: Member) -> Local:
     """Read one header with care and list every field in which it differs."""
     at = member.header_offset
     header = archive.read_at(at, LOCAL.size)

@@ -150,8 +150,6 @@ def _is_comparison(text: str) -> bool:
 def _why_no_requirement(line: str) -> str:
     try:
         as_requirement(line)
-    except RecursionError:
-        return "it is nested too deeply"
     except ValueError as exc:  # InvalidRequirement, or a number with more digits than Python reads
         return str(exc).partition("\n")[0]
     return ""
@@ -335,7 +333,7 @@ def variant_faults(archive: Archive, path: str, label: str) -> Faults:
         return
     try:
         document = parse_json(archive.read(member, _LIMIT))
-    except (ValueError, InputError, RecursionError):
+    except (ValueError, InputError):
         document = None
     if not isinstance(document, dict):
         yield ArchiveFault("variant-metadata", path, "it is not a JSON object", (UV,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import itertools
 import math
 import re
@@ -129,6 +130,13 @@ def _why_unsafe_part(part: str) -> str:
     if len(part.encode("utf-16-le", "surrogatepass")) > 2 * MAX_PART:
         return f"a step of the name has more than {MAX_PART} characters"
     return ""
+
+
+def matches(path: str, patterns: Iterable[str]) -> bool:
+    """Whether a path, or the name at its end, matches a glob; case does not matter."""
+    key = fold(normalise(path))
+    globs = [fold(pattern) for pattern in patterns]
+    return any(fnmatch.fnmatchcase(text, glob) for glob in globs for text in (key, key.rpartition("/")[2]))
 
 
 def unprintable(name: str) -> str:

@@ -262,7 +262,7 @@ def _read_back(path: Path, source: Archive, new: Sequence[NewMember], jobs: int)
             names = {member.name for member in new}
             wrong = [*check_hashes(archive, jobs=jobs, names=names)]
     except InputError as exc:
-        raise EnvironmentFailure("the wheel that was written cannot be read back", because=str(exc)) from exc
+        raise EnvironmentFailure("the wheel that was written cannot be read back", because=exc) from exc
     by_name = {fault.subject: fault for fault in wrong}
     for member in new:
         fault = by_name.get(member.name)

@@ -47,6 +47,7 @@ DIGITS = 9
 MAX_JSON = 32 << 20
 """Bytes of a JSON file; in memory it can become twenty times as large."""
 _JSON_DIGITS = 19
+TOO_DEEP = "it is nested too deeply"
 
 
 def whole_number(text: str, digits: int = DIGITS) -> int | None:
@@ -83,7 +84,7 @@ def parse_json(text: str | bytes) -> Any:
     try:
         return json.loads(text, parse_constant=_refuse, parse_float=_finite, parse_int=_integer)
     except RecursionError as error:
-        raise ValueError("it is nested too deeply") from error
+        raise ValueError(TOO_DEEP) from error
 
 
 def read_json(path: Path, limit: int = MAX_JSON) -> Any:
@@ -118,7 +119,10 @@ def load_toml(text: str) -> dict[str, Any]:
         reader = importlib.import_module("tomli")
     except ImportError:
         reader = importlib.import_module("tomllib")
-    tree: dict[str, Any] = reader.loads(text)
+    try:
+        tree: dict[str, Any] = reader.loads(text)
+    except RecursionError as error:
+        raise ValueError(TOO_DEEP) from error
     return tree
 
 
@@ -150,7 +154,10 @@ def as_requirement(text: str) -> Requirement:
     """Return a requirement: ``numpy>=1.21; extra == 'test'``."""
     from packaging.requirements import Requirement
 
-    return Requirement(text)
+    try:
+        return Requirement(text)
+    except RecursionError as error:  # parentheses within parentheses
+        raise ValueError(TOO_DEEP) from error
 
 
 def as_marker(text: str) -> Marker:

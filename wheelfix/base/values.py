@@ -12,7 +12,7 @@ import functools
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
-__all__ = ["as_tree", "dataclass", "field", "frozen", "grouped", "is_value", "replace"]
+__all__ = ["as_tree", "dataclass", "distinct", "field", "frozen", "grouped", "is_value", "replace"]
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -66,6 +66,11 @@ def grouped(pairs: Iterable[tuple[_Key, T]]) -> dict[_Key, list[T]]:
     for key, one in pairs:
         found.setdefault(key, []).append(one)
     return found
+
+
+def distinct(things: Iterable[T]) -> tuple[T, ...]:
+    """Return things without those that came before, in the order in which they come."""
+    return tuple(dict.fromkeys(things))
 
 
 def is_value(thing: object) -> bool:

@@ -188,16 +188,16 @@ class _ProcessRun(Generic[_A, _R]):
             try:
                 self._workers.append(_Worker(start_worker(MODULE)))
             except OSError as error:
-                self._allow_no_more(error.strerror or str(error))
+                self._allow_no_more(error)
         for worker in [*self._workers]:
             try:
                 worker.begin(self._start, self._inbox)
             except RuntimeError as error:  # no memory for the stack of a thread, or too many of them
                 self._workers.remove(worker)
                 worker.end(time.monotonic())
-                self._allow_no_more(str(error))
+                self._allow_no_more(error)
 
-    def _allow_no_more(self, reason: str) -> None:
+    def _allow_no_more(self, reason: Exception) -> None:
         """Go on with as many processes as the system allows."""
         if not self._workers:
             raise EnvironmentFailure(

@@ -98,7 +98,7 @@ class Baseline:
         except FileNotFoundError as error:
             raise UsageError(f"there is no baseline {path}", hint="--write-baseline makes it") from error
         except ValueError as error:
-            raise InputError(f"{path} is not a baseline", because=str(error)) from error
+            raise InputError(f"{path} is not a baseline", because=error) from error
         found = with_schema(document, SCHEMA, f"{path} is not a baseline")
         try:
             return cls(tuple(_entry(item) for item in found["findings"]))

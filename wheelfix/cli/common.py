@@ -216,7 +216,7 @@ def expand_inputs(
         except (InputError, NetworkFailure) as error:
             failures.append(FailedInput(shown_url(word), error))
         except OSError as error:  # no permission, a name too long, a share that is gone
-            what = EnvironmentFailure(f"cannot access {shown_url(word)}", because=error.strerror or str(error))
+            what = EnvironmentFailure(f"cannot access {shown_url(word)}", because=error)
             failures.append(FailedInput(shown_url(word), what))
     if not paths and not failures:
         raise UsageError("no input was given", hint="name a wheel, a folder, or a pattern such as dist/*.whl")

@@ -85,7 +85,7 @@ def _opened(word: str) -> IO[bytes]:
         hint = "give an error text itself with --text" if " " in word else "- reads the standard input"
         raise InputError(word, because="the file does not exist", hint=hint) from error
     except OSError as error:
-        raise InputError(word, because=error.strerror or str(error)) from error
+        raise InputError(word, because=error) from error
 
 
 def _rendered(kind: str, args: argparse.Namespace, diagnosis: Diagnosis, block: ReportBlock | None) -> str:

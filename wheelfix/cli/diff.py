@@ -79,4 +79,4 @@ def _text(path: Path) -> str:
     try:
         return read_file(path, MAX_JSON).decode("utf-8-sig", "replace")
     except UnfitFile as error:
-        raise InputError(f"{path} is not a saved scan", because=str(error)) from error
+        raise InputError(f"{path} is not a saved scan", because=error) from error

@@ -10,7 +10,7 @@ import sys
 
 from wheelfix.base.inputfiles import begin_run, end_run
 from wheelfix.cli.commands import give_up_stdout, load_command, root_parser, say, say_error
-from wheelfix.errors import Exit, UsageError, WheelfixError, unexpected_text, was_interrupted
+from wheelfix.errors import Exit, UsageError, WheelfixError, reason_of, unexpected_text, was_interrupted
 from wheelfix.streams.pool import interruptible, tune
 
 
@@ -69,7 +69,7 @@ def report_error(error: BaseException) -> int:
     if isinstance(error, OSError):
         names = " -> ".join(str(name) for name in (error.filename, error.filename2) if name is not None)
         hint = OS_HINTS.get(error.errno or 0, "")
-        say_error(names or "the system refused", error.strerror or str(error), hint=hint)
+        say_error(names or "the system refused", reason_of(error), hint=hint)
         return Exit.ENVIRONMENT
     if isinstance(error, MemoryError):
         say_error("out of memory", hint="try fewer jobs: -j 1")

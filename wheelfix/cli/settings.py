@@ -118,11 +118,11 @@ def read_configuration(path: Path, *, anywhere: bool = False) -> tuple[Setting, 
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} cannot be read", because="it is not UTF-8") from error
     except UnfitFile as error:
-        raise UsageError(f"{path} cannot be read", because=str(error)) from error
+        raise UsageError(f"{path} cannot be read", because=error) from error
     try:
         table: Any = load_toml(text)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path} is not valid TOML", because=str(error)) from error
+    except ValueError as error:
+        raise UsageError(f"{path} is not valid TOML", because=error) from error
     above = ("tool", "wheelfix") if path.name == PROJECT_FILE else ()
     for key in above:
         table = table.get(key, {}) if isinstance(table, dict) else None

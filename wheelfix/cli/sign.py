@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.archive.names import matches
 from wheelfix.base.options import SignOptions
 from wheelfix.cli.commands import say
 from wheelfix.cli.common import (
@@ -16,7 +17,7 @@ from wheelfix.cli.output import Results
 from wheelfix.errors import UsageError, WheelfixError, failure_of
 from wheelfix.exam.examination import FailedInput
 from wheelfix.pe.authenticode.verify import check_trusted_roots
-from wheelfix.repairs.sign import SignCommand, check_can_verify, matches, pe_files, sign
+from wheelfix.repairs.sign import SignCommand, check_can_verify, pe_files, sign
 from wheelfix.report.json_ import dump, tool, written
 from wheelfix.report.repairs import render_signed
 

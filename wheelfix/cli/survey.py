@@ -101,7 +101,7 @@ def _typed_lines() -> list[str]:
     try:
         text = sys.stdin.read(LARGEST_LIST + 1)
     except ValueError as error:
-        raise InputError("the list on the standard input cannot be read", because=str(error)) from error
+        raise InputError("the list on the standard input cannot be read", because=error) from error
     if len(text) > LARGEST_LIST:
         because = f"it is larger than {LARGEST_LIST >> 20} MiB"
         raise InputError("the list on the standard input is not read", because=because, hint="make several lists of it")

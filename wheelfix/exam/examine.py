@@ -8,7 +8,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from wheelfix.archive.faults import ArchiveFault
-from wheelfix.base.values import grouped, replace
+from wheelfix.base.values import distinct, grouped, replace
 from wheelfix.exam.examination import ArchiveFacts, Examination, Progress
 from wheelfix.knowledge.provider_index import provider_index
 from wheelfix.knowledge.targets import TargetList, chosen_targets
@@ -17,7 +17,7 @@ from wheelfix.loader.packageloading import loading_of
 from wheelfix.loader.predict import predict, predict_absent
 from wheelfix.loader.profile import Profile, assumptions, python_of_tags
 from wheelfix.loader.resolve import resolve
-from wheelfix.loader.view import BASE, SITE_PACKAGES, FileView, base_name, parent
+from wheelfix.loader.view import BASE, SITE_PACKAGES, FileView, base_name, is_pyd, parent
 from wheelfix.model import (
     PLATFORM_MACHINES,
     ByteSource,
@@ -30,7 +30,6 @@ from wheelfix.model import (
     LoadOutcome,
     Machine,
     MayComeFrom,
-    Missing,
     MissingDll,
     OwnedBy,
     Prediction,
@@ -282,7 +281,7 @@ class DetailReader:
         def read(path: str) -> None:
             source = self._view.source(path)
             for reader in readers:
-                if reader is not read_numpy or path.lower().endswith(".pyd"):
+                if reader is not read_numpy or is_pyd(path):
                     self._known[reader, path] = reader(source)
 
         paths = [path for path in self._view.images() if isinstance(self._view.image(path), Image)]
@@ -319,7 +318,7 @@ def scanned_images(subject: Subject, options: ScanOptions) -> Iterator[ScannedIm
             version=subject.version(path) if options.versions else None,
             archs=code.archs if code is not None else None,
             gpu=_gpu_fit(subject, facts, code) if code is not None and code.archs else None,
-            numpy=subject.numpy(path) if options.versions and path.lower().endswith(".pyd") else None,
+            numpy=subject.numpy(path) if options.versions and is_pyd(path) else None,
             signature=subject.signature(path),
             place=path,
         )
@@ -333,7 +332,7 @@ def _gpu_fit(subject: Subject, image: Image, code: GpuCode) -> GpuFit | None:
 
 def list_missing(subject: Subject, index: RootIndex | None) -> tuple[MissingDll, ...]:
     """Every DLL that is needed and has no provider, required ones first, by name."""
-    unmet = (edge for edge in subject.edges if isinstance(edge.provider, Missing))
+    unmet = (edge for edge in subject.edges if edge.is_missing)
     found = [_described(subject, need, index) for need in gather(unmet, lambda edge: edge.required)]
     return tuple(sorted(found, key=lambda missing: not missing.required))
 
@@ -386,7 +385,7 @@ def list_provided(subject: Subject) -> tuple[ProvidedDll, ...]:
     own = (_provided(subject, edge) for edge in subject.edges if edge.importer in subject.images)
     found = grouped(((one.distributions, dll_key(one.name), one.how), one) for one in own if one is not None)
     return tuple(
-        replace(same[0], needed_by=tuple(dict.fromkeys(path for one in same for path in one.needed_by)))
+        replace(same[0], needed_by=distinct(path for one in same for path in one.needed_by))
         for _, same in sorted(found.items())
     )
 

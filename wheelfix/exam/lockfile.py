@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from wheelfix.base.inputfiles import read_file
 from wheelfix.base.parsing import load_toml
-from wheelfix.base.values import dataclass, field, frozen, grouped, replace
+from wheelfix.base.values import dataclass, distinct, field, frozen, grouped, replace
 from wheelfix.errors import InputError
 from wheelfix.loader.requirements import fits, marker_holds, parse_requirement
 from wheelfix.model import canonical
@@ -54,7 +54,7 @@ def read_lockfile(path: Path, profile: Profile, parts: LockParts | None = None) 
         return read_requirements(path, text, profile)
     try:
         tree = load_toml(text)
-    except (ValueError, RecursionError) as exc:
+    except ValueError as exc:
         raise InputError(str(path), because=f"it is not valid TOML: {exc}", hint=_HINT) from exc
     read = read_pylock if path.suffix.lower() == ".toml" else read_uv_lock
     best: dict[str, Locked] = {}
@@ -322,7 +322,7 @@ class _Reading:
         """Add a distribution; a second line about it narrows its versions."""
         known = self.members.get(one.name)
         if known is not None:
-            extras = tuple(dict.fromkeys((*known.extras, *one.extras)))
+            extras = distinct((*known.extras, *one.extras))
             one = replace(one, specifier=_joined(known.specifier, one.specifier), extras=extras)
         self.members[one.name] = one
 
@@ -463,7 +463,7 @@ def _project_name(folder: Path) -> str:
     """The name that the pyproject.toml of a folder gives; empty without one."""
     try:
         project = as_table(load_toml(read_file(folder / "pyproject.toml", 1 << 20).decode()).get("project"))
-    except (OSError, ValueError, RecursionError):
+    except (OSError, ValueError):
         return ""
     name = project.get("name")
     return name if isinstance(name, str) else ""

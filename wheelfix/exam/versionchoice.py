@@ -14,7 +14,7 @@ from wheelfix.archive.metadata import WheelInfo, parse_headers
 from wheelfix.archive.reader import Archive
 from wheelfix.base.options import InstallTarget, Limits
 from wheelfix.base.values import field, frozen
-from wheelfix.errors import EnvironmentFailure, InputError
+from wheelfix.errors import InputError, MissingExtra
 from wheelfix.loader.requirements import holds_on_target, parse_requirement
 from wheelfix.model import canonical
 from wheelfix.remote.packageindex import MOST_CLAUSES, IndexFile, Offers, fitting_wheels, offered_wheels
@@ -76,9 +76,7 @@ def choose_versions(
     try:
         from resolvelib import BaseReporter, ResolutionImpossible, ResolutionTooDeep, Resolver
     except ImportError as error:
-        raise EnvironmentFailure(
-            "versions cannot be chosen: resolvelib is not installed", hint="pip install 'wheelfix[fetch]'"
-        ) from error
+        raise MissingExtra("versions cannot be chosen", "resolvelib", extra="fetch") from error
 
     there = frozenset(map(canonical, present))
     provider = _Provider(there, files, requires, target)

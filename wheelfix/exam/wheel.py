@@ -21,8 +21,7 @@ from wheelfix.exam.examination import ArchiveFacts, Examination, Progress, fault
 from wheelfix.knowledge.families import is_released_whole
 from wheelfix.loader.installations import Distribution
 from wheelfix.loader.places import open_environment, view_of_wheel
-from wheelfix.loader.view import PE_SUFFIXES, FileView, ViewFile, base_name
-from wheelfix.model import ImageFacts, dll_key
+from wheelfix.loader.view import PE_SUFFIXES, FileView, ViewFile, key_of
 from wheelfix.pe.image import read_image
 from wheelfix.pe.modulenames import read_numpy
 from wheelfix.pe.version import read_version
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from wheelfix.archive.directory import Member
     from wheelfix.archive.faults import ArchiveFault
     from wheelfix.base.options import ScanOptions
+    from wheelfix.model import ImageFacts
     from wheelfix.remote.ranges import WheelPath
     from wheelfix.roots.index import RootIndex
 
@@ -95,7 +95,7 @@ class WheelScan:
         self._faults = faults_of(archive, info)
         self._record_faults = check_record(archive)
         deleted = (fault.subject for fault in self._record_faults if fault.kind == "row-orphan")
-        view.deleted = {dll_key(base_name(path)): path for path in deleted if path.lower().endswith(PE_SUFFIXES)}
+        view.deleted = {key_of(path): path for path in deleted if path.lower().endswith(PE_SUFFIXES)}
 
     @property
     def requires(self) -> tuple[str, ...]:

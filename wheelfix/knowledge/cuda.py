@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import dotted_numbers, regex
-from wheelfix.base.values import frozen, grouped
+from wheelfix.base.values import distinct, frozen, grouped
 from wheelfix.knowledge.families import family_of, is_of_nvidia
 from wheelfix.knowledge.tables import Checker, Row, table
 from wheelfix.model import FileVersion, dll_key
@@ -115,7 +115,7 @@ def cupti_names(cuda: str) -> tuple[str, ...]:
     names = [name for patch, name in cuda_table().cupti.items() if patch[: len(wanted)] == wanted]
     if not names and len(wanted) > 2:
         return cupti_names(f"{wanted[0]}.{wanted[1]}")
-    return tuple(dict.fromkeys(names))
+    return distinct(names)
 
 
 def cuda_folder(name: str, cuda: str) -> str | None:

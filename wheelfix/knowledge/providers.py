@@ -12,7 +12,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import dotted_numbers, whole_number
-from wheelfix.base.values import frozen, replace
+from wheelfix.base.values import distinct, frozen, replace
 from wheelfix.knowledge.cuda import cuda_folder, cuda_majors_for, cuda_versions_for, release, versions_in
 from wheelfix.knowledge.families import demangle, family_of, is_mangled
 from wheelfix.knowledge.provider_index import ShippedDll, Ships, provider_index
@@ -307,7 +307,7 @@ def pip_packages(name: str, *, cuda: str | None = None) -> tuple[str, ...]:
         own = [owner for owner in fitting if not named or owner.cuda in named]
         own.sort(key=lambda owner: -owner.cuda)
     requirements = (_requirement(owner, name, _exact(cuda)) for owner in own or fitting)
-    found = tuple(dict.fromkeys(requirement for requirement in requirements if requirement))
+    found = distinct(requirement for requirement in requirements if requirement)
     return found if fitting else _only_shipper(name)
 
 

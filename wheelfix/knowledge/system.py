@@ -37,8 +37,6 @@ class DllClass:
     """For ``python``: the folder under the base prefix; only ``""`` is searched for other packages' loads."""
     debug: bool = False
     """A debug C runtime: on machines with Visual Studio only, never redistributable."""
-    family: str = ""
-    """For ``vendor``: the id of the family, see :mod:`wheelfix.knowledge.families`."""
 
     @property
     def on_every_machine(self) -> bool:
@@ -139,7 +137,7 @@ def python_of(name: str) -> tuple[int, int, bool] | None:
     """Return major, minor and whether it is free-threaded for an interpreter's DLL; None for any other name."""
     for entry in runtimes().python:
         match = entry.pattern.fullmatch(dll_key(name))
-        if match and "minor" in entry.pattern.groups:
+        if match and "minor" in match.groupdict():
             version = number_pair(match["major"], match["minor"])
             return (*version, bool(match["threads"])) if version else None
     return None
@@ -195,7 +193,7 @@ def classify(name: str, machine: Machine = Machine.AMD64) -> DllClass:
         detail = "part of Windows" + (f"; absent on {absent}" if absent else "")
         return DllClass("system", key, detail, known_dll=key in _names("known_dlls.txt"))
     if family := family_of(key):
-        return DllClass("vendor", key, f"{family.title}, by {family.vendor}", family=family.id)
+        return DllClass("vendor", key, f"{family.title}, by {family.vendor}")
     return DllClass("unknown", key)
 
 

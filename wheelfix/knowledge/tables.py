@@ -100,20 +100,6 @@ class NamePattern:
         """Every name that matches begins with one of these."""
         self._compiled: re.Pattern[str] | None = None
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, NamePattern) and other.pattern == self.pattern
-
-    def __hash__(self) -> int:
-        return hash(self.pattern)
-
-    def __repr__(self) -> str:
-        return f"NamePattern({self.pattern!r})"
-
-    @property
-    def groups(self) -> list[str]:
-        """The names of its groups."""
-        return re.findall(r"\(\?P<(\w+)>", self.pattern)
-
     def fullmatch(self, name: str) -> re.Match[str] | None:
         """Match a whole name."""
         if not name.startswith(self.starts):

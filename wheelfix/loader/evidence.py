@@ -6,7 +6,7 @@ import functools
 import itertools
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import replace
+from wheelfix.base.values import distinct, replace
 from wheelfix.knowledge.companions import program_of
 from wheelfix.knowledge.cuda import cuda_part
 from wheelfix.knowledge.families import demangle, family_of
@@ -73,7 +73,7 @@ class PackageHabits:
     def imports(self) -> tuple[str, ...]:
         """The top-level modules of others that running it imports for certain, and does not do without."""
         found = ((top, one) for end in self._before.values() for top, one in end.foreign.items())
-        return tuple(dict.fromkeys(top for top, one in found if not one.caught))
+        return distinct(top for top, one in found if not one.caught)
 
     def absent(self) -> Iterator[tuple[str, str, str]]:
         """The modules of others that importing it needs and that are not there.
@@ -247,7 +247,7 @@ class ProviderChain:
     @functools.cached_property
     def optional(self) -> tuple[str, ...]:
         """Those, and the distributions of modules that the same code imports later or only perhaps, outside of try."""
-        return tuple(dict.fromkeys((*self.imported, *self._owners(self.habits.perhaps_imports()))))
+        return distinct((*self.imported, *self._owners(self.habits.perhaps_imports())))
 
     def _owners(self, modules: Iterable[str]) -> tuple[str, ...]:
         """The known distributions that have some modules; a module's name alone names none."""
@@ -316,7 +316,7 @@ class ProviderChain:
         reasons, absent, optional = self._installed_without(name)
         without += reasons
         if unsure:
-            whose = tuple(dict.fromkeys(who for who, _ in unsure))
+            whose = distinct(who for who, _ in unsure)
             return MayComeFrom(name, whose, "; ".join(why for _, why in unsure[:3]))
         if not without:
             return None

@@ -9,13 +9,13 @@ import posixpath
 import re
 from typing import TYPE_CHECKING, Any
 
-from wheelfix.base.values import replace
+from wheelfix.base.values import distinct, replace
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.providers import owners_of
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
 from wheelfix.loader.packagecode import Absent, FileLoads, PackageLoads, imported_modules, package_loads
 from wheelfix.loader.packageloading import loading_of, module_name
-from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name, once_for_each, parent
+from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name, is_pyd, once_for_each, parent
 from wheelfix.model import CodeFault, LoadOutcome, UnreadCall, dll_key
 from wheelfix.pycode.budget import separate_budget
 from wheelfix.pycode.sourcecode import (
@@ -224,7 +224,7 @@ class FollowedImports:
         """Those of some modules whose failure ends the import of their package, with what it then raises instead."""
         found = {}
         for end in map(self.of, dict.fromkeys(top_level(path) for path in failed)):
-            modules = [path for path in end.refused if path.lower().endswith(".pyd")]
+            modules = [path for path in end.refused if is_pyd(path)]
             if end.decided and end.error and modules:
                 own = end.fault is not None and end.fault.cause == "extension"
                 blamed = end.fault.target if end.fault is not None and own else modules[-1]
@@ -245,7 +245,7 @@ class FollowedImports:
             if fault is not None:
                 reached = path not in others or self.runs(path)
                 found.append(replace(fault, reached=reached, sure=met.sure if met is not None else not reached))
-        return tuple(dict.fromkeys(found))
+        return distinct(found)
 
     def _fault_of(self, root: str, end: ImportEnd) -> CodeFault | None:
         """What an import that fails, or may fail, meets; None if nothing is known to fail."""
@@ -441,14 +441,14 @@ def _is_at(file: str, line: int, places: list[tuple[str, int, int]]) -> bool:
 
 def _of_absent(root: str, absent: Sequence[Absent]) -> CodeFault | None:
     """The fault of code that is known to ask for what is not there, if it gets that far."""
-    names = tuple(dict.fromkeys(one.name for one in absent))
+    names = distinct(one.name for one in absent)
     return CodeFault("load", root, absent[0].file, absent[0].line, names, NOT_FOUND, sure=False) if names else None
 
 
 def _searched(end: ImportEnd) -> tuple[str, ...]:
     """The folders below site-packages that the code has put on the search, where an import ended."""
     folders = (*end.process.user_dirs, *end.process.path_dirs) if end.process is not None else ()
-    return tuple(dict.fromkeys(folder for folder in folders if folder.startswith(f"{SITE_PACKAGES}/")))
+    return distinct(folder for folder in folders if folder.startswith(f"{SITE_PACKAGES}/"))
 
 
 def _fault(view: FileView, root: str, end: ImportEnd) -> CodeFault | None:

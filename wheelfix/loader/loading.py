@@ -7,7 +7,7 @@ import functools
 import posixpath
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import dataclass, field, replace
+from wheelfix.base.values import dataclass, distinct, field, replace
 from wheelfix.errors import InputError
 from wheelfix.knowledge.system import (
     STABLE_ABI_DLLS,
@@ -35,11 +35,12 @@ from wheelfix.loader.loadcall import (
     runs_on,
     split_forwarder,
 )
-from wheelfix.loader.view import ABI3T_FOLDER, BASE, FileView, base_name, parent
+from wheelfix.loader.view import ABI3T_FOLDER, BASE, FileView, base_name, key_of, parent
 from wheelfix.model import (
     Driver,
     Edge,
     EdgeKind,
+    Edges,
     Image,
     Import,
     InView,
@@ -54,6 +55,7 @@ from wheelfix.model import (
     VcRedist,
     dll_key,
     is_unmet,
+    spelled,
 )
 from wheelfix.pe.version import MANIFEST, read_resource
 
@@ -272,7 +274,7 @@ class Loader:
         """Loads and folders in the code of other distributions that has run, and that could not be read from it."""
         self.touched: dict[str, None] = {}
         """Paths that some load mapped, also those of loads that failed in the end."""
-        self.edges: dict[tuple[str, str, EdgeKind], Edge] = {}
+        self.edges: Edges = {}
         """Every need that was met or not, by importer, name and kind."""
         self._spent = [0]
         """Lookups so far, counted together with those of every process that was forked from this one."""
@@ -294,7 +296,7 @@ class Loader:
             steps += [_SYSTEM] if flags & SYSTEM32 else []
         else:
             steps = [own if flags & ALTERED_SEARCH_PATH else _PYTHON, _SYSTEM, *self.path_dirs]
-        return tuple(dict.fromkeys(steps))
+        return distinct(steps)
 
     def find(self, name: str, steps: tuple[str, ...], mapped: dict[str, str] | None = None) -> Provider:
         """The provider of a DLL name in this process, where the given steps are searched."""
@@ -345,7 +347,7 @@ class Loader:
     def _pythons(self) -> dict[str, str]:
         """The DLLs of Python itself beside a ``python.exe``, by key; none where no interpreter's is readable."""
         files = self.view.in_folder(self.application_dir) if self.view.find(self.application_dir, "python.exe") else ()
-        own = {dll_key(base_name(path)): path for path in files if _is_python(dll_key(base_name(path)))}
+        own = {key_of(path): path for path in files if _is_python(key_of(path))}
         folder = f"{self.application_dir}/{ABI3T_FOLDER}".lstrip("/")
         if own and (compatible := self.view.find(folder, "python3t.dll")):
             own.setdefault("python3t.dll", compatible)
@@ -445,7 +447,7 @@ class Loader:
         if not runs_on(image.machine, self.machine):
             attempt.fail_at(path, BAD_EXE_FORMAT, detail=f"it is for {image.machine}, the process is {self.machine}")
             return
-        attempt.mapped.setdefault(dll_key(base_name(path)), path)
+        attempt.mapped.setdefault(key_of(path), path)
         attempt.order[path] = None
         if image.managed:
             return
@@ -508,11 +510,11 @@ class Loader:
         self.note(edge)
         path = edge.provider.path if isinstance(edge.provider, InView) else edge.name
         image, chain = self.view.image(path), (edge.importer, path)
-        exports = isinstance(image, Image) and edge.kind is EdgeKind.IMPORT and image.exports
+        exports = isinstance(image, Image) and edge.is_import and image.exports
         if exports and not exports.names and not exports.ordinals:
             attempt.fail(Failure(BAD_EXE_FORMAT, chain, f"{base_name(path)} exports nothing at all"))
         else:
-            attempt.fail(Failure(_code_for(asked), chain, f"{base_name(path)} has no {_spell(edge.unexported[0])}"))
+            attempt.fail(Failure(_code_for(asked), chain, f"{base_name(path)} has no {spelled(edge.unexported[0])}"))
 
     def symbols_missing_from(self, needed: Import, path: str) -> tuple[Symbol, ...]:
         """The imported symbols that a file of the view does not export."""
@@ -544,7 +546,7 @@ class Loader:
             edge = Edge(where, module, EdgeKind.FORWARDER, provider, because=target)
             self.note(edge)
             if is_unmet(provider):
-                detail = f"{base_name(where)} forwards {_spell(symbol)} to {target}"
+                detail = f"{base_name(where)} forwards {spelled(symbol)} to {target}"
                 attempt.fail(Failure(_code_for(asked), (where, module), detail))
             elif isinstance(provider, InView):
                 if not self._is_in(provider.path, attempt):
@@ -553,10 +555,6 @@ class Loader:
                 if isinstance(found, Image) and not found.exports.offers(wanted):
                     self._miss_symbol(replace(edge, unexported=(wanted,)), asked, attempt)
                 pending.append((provider.path, wanted, asked))
-
-
-def _spell(symbol: Symbol) -> str:
-    return f"ordinal {symbol}" if isinstance(symbol, int) else symbol
 
 
 def _code_for(asked: Symbol) -> int:

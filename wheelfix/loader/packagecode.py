@@ -8,11 +8,11 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import regex
-from wheelfix.base.values import frozen, replace
+from wheelfix.base.values import distinct, frozen, replace
 from wheelfix.loader.loadcall import AS_PYTHON_DOES
 from wheelfix.loader.packageloading import extension_modules, loading_of, module_name
 from wheelfix.loader.profile import Profile
-from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name, once_for_each, parent
+from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name, key_of, once_for_each, parent
 from wheelfix.model import CodeFolder, Image, LoadEvent, UnreadCall, dll_key, fold
 from wheelfix.pycode.budget import CodeBudget, budget_of, separate_budget
 from wheelfix.pycode.sourcecode import (
@@ -103,17 +103,17 @@ class PackageLoads:
     @property
     def added(self) -> tuple[str, ...]:
         """Folders that some file gives to ``os.add_dll_directory``, and that may exist."""
-        return tuple(dict.fromkeys(folder for file in self.files for folder in file.added))
+        return distinct(folder for file in self.files for folder in file.added)
 
     @property
     def folders(self) -> tuple[CodeFolder, ...]:
         """Every folder that some file gives to ``os.add_dll_directory``, also those that are not in the view."""
-        return tuple(dict.fromkeys(folder for file in self.files for folder in file.folders))
+        return distinct(folder for file in self.files for folder in file.folders)
 
     @property
     def unread_calls(self) -> tuple[UnreadCall, ...]:
         """Loads and folders that could not be read."""
-        return tuple(dict.fromkeys(call for file in self.files for call in file.unread_calls))
+        return distinct(call for file in self.files for call in file.unread_calls)
 
 
 @once_for_each
@@ -129,7 +129,7 @@ def package_loads(view: FileView, profile: Profile) -> PackageLoads:
     patched = None if reads_all else _only_patched(view, named, modules)
     if patched is not None:
         files = tuple(FileLoads(folder.file, (folder.folder,), folders=(folder,)) for folder in patched)
-        return PackageLoads(files, extensions, first=tuple(dict.fromkeys(folder.folder for folder in patched)))
+        return PackageLoads(files, extensions, first=distinct(folder.folder for folder in patched))
     budget = budget_of(view)
     coded = {
         path: source
@@ -190,7 +190,7 @@ def _with_known_folders(view: FileView, files: list[FileLoads]) -> list[FileLoad
     return [
         replace(
             file,
-            added=tuple(dict.fromkeys([*file.added, *known[file.path]])),
+            added=distinct([*file.added, *known[file.path]]),
             unread_calls=tuple(call for call in file.unread_calls if call.function != "add_dll_directory"),
         )
         if file.path in known
@@ -323,7 +323,7 @@ def _for_this_processor(view: FileView, path: str, profile: Profile) -> str:
     """The file itself, or its namesake for the target's processor: how code chooses between them is not followed."""
     image = view.image(path)
     if isinstance(image, Image) and image.machine is not profile.machine:
-        for other in view.named(dll_key(base_name(path))):
+        for other in view.named(key_of(path)):
             twin = view.image(other)
             if isinstance(twin, Image) and twin.machine is profile.machine:
                 return other

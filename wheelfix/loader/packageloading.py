@@ -158,12 +158,8 @@ class Startup:
     """DLLs that it tries to load by bare name first, up to the first that is not there."""
     events: tuple[LoadEvent, ...]
     """The loads that must succeed. Their cause is the name of the package, a hyphen, and a word for how."""
-    error: str
-    """The line that Python prints when one fails, with ``{code}``, ``{text}`` and ``{path}``."""
     after: tuple[str, ...] = ()
     """Packages that it imports first: what they load is in the process, and what they add is searched."""
-    retries_on_path: bool = False
-    """Whether it tries once more with the added folders on PATH when the answer is 126."""
     toolkit_unless: str = ""
     """A build for CUDA adds the installed toolkit's ``bin`` unless its folders have such a DLL; empty for never."""
     test_programs: str = ""
@@ -289,9 +285,9 @@ def begin(startup: Startup, process: Loader) -> None:
 
 
 def load_event(startup: Startup, process: Loader, event: LoadEvent) -> Failure | None:
-    """Perform one of the loads; those of other packages' code, which runs before, are tried once."""
+    """Perform one of the loads; where the answer is 126, those of the package itself are tried again on PATH."""
     failure = process.load(event.path, AS_PYTHON_DOES)
-    if failure is None or failure.code != MOD_NOT_FOUND or not startup.retries_on_path or not event.package:
+    if failure is None or failure.code != MOD_NOT_FOUND or not event.package:
         return failure
     added = search_dirs(startup, process.view)
     process.path_dirs = [*added, *(folder for folder in process.path_dirs if folder not in added)]

@@ -394,20 +394,17 @@ class InstalledSet:
         owners = {self.owner(path) for path in self.view.named(dll_key(name))} - {""}
         for file in files if owners else ():
             own = self.owner(file)
-            needed = {own, *self.related(self[own].requires, (), profile)}
-            if not own or any(
-                owner in needed or own in self.related(self[owner].requires, (), profile) for owner in owners
-            ):
+            needed = {own, *self.required_by(own, profile)}
+            if not own or any(owner in needed or own in self.required_by(owner, profile) for owner in owners):
                 yield file
 
-    def related(self, requires: tuple[str, ...], modules: Iterable[str], profile: Profile) -> tuple[str, ...]:
-        """The distributions that are required, transitively, or whose modules are imported."""
-        found: dict[str, None] = {}
-        pending = [name for name in self if name in Requirements(requires, profile)]
-        pending += filter(None, map(self.owner_of_module, modules))
+    def required_by(self, distribution: str, profile: Profile) -> set[str]:
+        """The distributions of the set that one of them requires, transitively."""
+        found: set[str] = set()
+        pending = [distribution]
         for name in pending:  # grows while it is walked
-            if name not in found:
-                found[name] = None
-                own = Requirements(self[name].requires, profile)
-                pending += [other for other in self if other not in found and other in own]
-        return tuple(found)
+            own = Requirements(self[name].requires, profile)
+            new = [other for other in self if other not in found and other in own]
+            found.update(new)
+            pending += new
+        return found

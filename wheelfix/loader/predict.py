@@ -13,8 +13,8 @@ from wheelfix.loader.loadcall import (
     PATH_NOT_FOUND,
     PROC_NOT_FOUND,
 )
-from wheelfix.loader.packageloading import loading_of, without_entry
-from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
+from wheelfix.loader.packageloading import without_entry
+from wheelfix.loader.view import SITE_PACKAGES, base_name, key_of, parent
 from wheelfix.model import AbsentModule, LoadOutcome, Missing, Prediction, Resolution, dll_key
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def predict(
     return Prediction(
         path=view.origin(outcome.event.path),
         code=outcome.code,
-        message=_own_error(view, outcome) or error_line(outcome, shown_path(view, outcome.event.path), python),
+        message=error_line(outcome, shown_path(view, outcome.event.path), python),
         chain=outcome.chain,
         explanation=explain(outcome, resolution),
     )
@@ -75,19 +75,12 @@ def shown_path(view: FileView, path: str) -> str:
     return f"{UNKNOWN_FOLDER}/{path.removeprefix(SITE_PACKAGES + '/')}".replace("/", "\\")
 
 
-def _own_error(view: FileView, outcome: LoadOutcome) -> str:
-    """The line that a package prints which checks its loads itself; empty for others."""
-    startup = loading_of(view).startup if outcome.event.package else None
-    if startup is None:
-        return ""
-    shown, text = shown_path(view, outcome.event.path), message_text(outcome.code)
-    return startup.error.format(code=outcome.code, text=text, path=shown)
-
-
 def error_line(outcome: LoadOutcome, shown: str, python: tuple[int, int] | None = None) -> str:
     """The last line of the traceback, as Python prints it on an English Windows."""
     event, text, version = outcome.event, message_text(outcome.code), python or (3, 8)
     name = event.module.rpartition(".")[2]
+    if event.package:  # torch, and those that took its loop over, check their loads themselves
+        return f'OSError: [WinError {outcome.code}] {text} Error loading "{shown}" or one of its dependencies.'
     if event.cause == "extension" and event.text:
         return event.text
     if event.cause == "extension" and version < (3, 8):
@@ -157,11 +150,7 @@ def explain(outcome: LoadOutcome, resolution: Resolution) -> str:
 def also_needing(resolution: Resolution, name: str) -> set[str]:
     """The base names of everyone who asks for a DLL that is missing."""
     key = dll_key(name)
-    return {
-        dll_key(base_name(edge.importer))
-        for edge in resolution.edges
-        if dll_key(edge.name) == key and isinstance(edge.provider, Missing)
-    }
+    return {key_of(edge.importer) for edge in resolution.edges if dll_key(edge.name) == key and edge.is_missing}
 
 
 def _is_elsewhere(resolution: Resolution, name: str) -> bool:

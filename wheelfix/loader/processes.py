@@ -9,8 +9,8 @@ from wheelfix.loader.followed import FollowedImports, top_level
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, MOD_NOT_FOUND, Failure
 from wheelfix.loader.packagecode import FileLoads, PackageLoads, imported_modules
 from wheelfix.loader.packageloading import ENTRIES, loading_of
-from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
-from wheelfix.model import Edge, EdgeKind, Image, InView, LoadEvent, Missing, UnreadCall, canonical, dll_key
+from wheelfix.loader.view import SITE_PACKAGES, base_name, is_pyd, key_of, parent
+from wheelfix.model import Edge, Edges, Image, InView, LoadEvent, Missing, UnreadCall, canonical, dll_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -28,7 +28,7 @@ class Loaded:
 
     event: LoadEvent
     failure: Failure | None
-    edges: dict[tuple[str, str, EdgeKind], Edge]
+    edges: Edges
     touched: dict[str, None]
     alone: Failure | None = None
     """Why it fails when it is imported by its own name, where the package's code imports it in another way."""
@@ -59,10 +59,10 @@ def load_in_any_order(
     return done
 
 
-def merged_edges(found: Iterable[Loaded]) -> dict[tuple[str, str, EdgeKind], Edge]:
+def merged_edges(found: Iterable[Loaded]) -> Edges:
     """Every need of all loads; one that is unmet in some process counts as unmet, unless that load does no harm."""
-    merged: dict[tuple[str, str, EdgeKind], Edge] = {}
-    harmless: dict[tuple[str, str, EdgeKind], Edge] = {}
+    merged: Edges = {}
+    harmless: Edges = {}
     for loaded in found:
         if loaded.failure and loaded.event.guarded:
             harmless.update(loaded.edges)
@@ -268,7 +268,7 @@ class FreshProcesses:
         failure = loaded.failure
         if self.blank.view.beside is None or failure is None or failure.code != MOD_NOT_FOUND:
             return False
-        lacking = (edge.provider for edge in loaded.edges.values() if edge.kind is EdgeKind.IMPORT)
+        lacking = (edge.provider for edge in loaded.edges.values() if edge.is_import)
         return all(provider.present_at for provider in lacking if isinstance(provider, Missing))
 
     # ---------------------------------------------------------------------------------------- what is caught
@@ -304,7 +304,7 @@ class FreshProcesses:
         more = set()
         for loaded in found:
             image, module = view.image(loaded.event.path), loaded.event.module
-            own = importers.get(dll_key(base_name(loaded.event.path)), set())
+            own = importers.get(key_of(loaded.event.path), set())
             last = module.rpartition(".")[2]
             starts = isinstance(image, Image) and any(image.exports.offers(entry + last) for entry in ENTRIES)
             if loaded.failure and module and own and own <= caught and not starts:
@@ -316,10 +316,10 @@ def _loads_of(end: ImportEnd) -> Iterator[Loaded]:
     """What the code of a followed import loads, or tries to; what it goes on without is guarded."""
     fault = end.fault if end.error else None
     for path, (edges, touched) in end.done.items():
-        if not path.lower().endswith(".pyd"):
+        if not is_pyd(path):
             yield Loaded(LoadEvent(path, "code"), None, edges, touched)
     for path, (failure, edges, touched) in end.refused.items():
-        if not path.lower().endswith(".pyd"):
+        if not is_pyd(path):
             blamed = fault is not None and fault.target == path
             cause = "cffi" if fault is not None and blamed and fault.cause == "cffi" else "code"
             yield Loaded(LoadEvent(path, cause, guarded=not blamed), failure, edges, touched)

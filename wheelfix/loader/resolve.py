@@ -6,7 +6,7 @@ import functools
 import re
 from typing import TYPE_CHECKING, TypeAlias
 
-from wheelfix.base.values import frozen, replace
+from wheelfix.base.values import distinct, frozen, replace
 from wheelfix.errors import InputError
 from wheelfix.knowledge.companions import CompanionNeed, companions_of, depends_on_version, needs_in_practice
 from wheelfix.knowledge.cuda import release_of_product
@@ -124,7 +124,7 @@ class Companions:
                 for need in self.needs(base_name(path), path):
                     if not any(need.matches(name) for name in asked.get(path, ())):
                         yield self._edge(path, need)
-        missing = {dll_key(e.name): e.name for e in self.loader.edges.values() if isinstance(e.provider, Missing)}
+        missing = {dll_key(e.name): e.name for e in self.loader.edges.values() if e.is_missing}
         for name in sorted(missing.values()):
             for need in self.needs(name):
                 if need.met_by(missing) is None:
@@ -155,7 +155,7 @@ class Companions:
         loaded = need.met_by(process.loaded)
         if loaded is not None:
             return InView(process.loaded[dll_key(loaded)])
-        folders = tuple(dict.fromkeys([parent(path), *process.user_dirs]))
+        folders = distinct([parent(path), *process.user_dirs])
         for folder in folders:
             names = {base_name(found): found for found in process.view.in_folder(folder)}
             met = need.met_by(names)
@@ -274,7 +274,7 @@ def resolve(view: FileView, profile: Profile, requires: tuple[str, ...] = ()) ->
         outcomes=outcomes,
         reached=reached,
         search_dirs=tuple(folder for folder in dirs if view.in_folder(folder)),
-        unread_calls=tuple(dict.fromkeys([*start.calls, *whole.unread])),
+        unread_calls=distinct([*start.calls, *whole.unread]),
         code_faults=faults,
         absent_modules=start.evidence.absent_modules(),
     )

@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from wheelfix.archive import names as membernames
-from wheelfix.model import ByteSource, ImageFacts, fold
+from wheelfix.model import ByteSource, ImageFacts, dll_key, fold
 from wheelfix.pe.image import read_image
 from wheelfix.streams.pool import Task, WorkerPool
 
@@ -65,6 +65,16 @@ def parent(path: str) -> str:
 def base_name(path: str) -> str:
     """The last part of a view path."""
     return path.rpartition("/")[2]
+
+
+def key_of(path: str) -> str:
+    """The form in which the name of a file compares with those of DLLs."""
+    return dll_key(base_name(path))
+
+
+def is_pyd(path: str) -> bool:
+    """Whether a file is an extension module by its name."""
+    return path.lower().endswith(".pyd")
 
 
 _Found = TypeVar("_Found", bound="Callable[..., Any]")

@@ -11,7 +11,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from wheelfix.errors import InputError
-from wheelfix.model import TRUSTED, ByteSource, Malformed, Signature
+from wheelfix.model import ByteSource, Malformed, Signature
 from wheelfix.pe.image import CERTIFICATES, Headers, read_headers
 from wheelfix.streams.codec import hasher
 from wheelfix.streams.source import chunks
@@ -19,8 +19,6 @@ from wheelfix.streams.source import chunks
 if TYPE_CHECKING:
     from pathlib import Path
 
-
-__all__ = ["TRUSTED", "Signature", "authenticode_digest", "read_signature", "table_fault"]
 
 REVISION, PKCS7 = 0x0200, 2
 HEAD = 64 << 10
@@ -104,14 +102,16 @@ def table_fault(headers: Headers, file_size: int) -> str:
 def authenticode_digest(source: ByteSource, headers: Headers, algorithm: str = "sha256") -> bytes:
     """Return the digest of everything but the checksum, the certificate table and the place that points to it.
 
-    Bytes between and behind sections count too. The table must lie at the end: see :func:`table_fault`.
+    Bytes between and behind sections count too. The table must lie at the end: see :func:`table_fault`. What signs a
+    file pads it to a multiple of 8 bytes, which is where a table begins.
     """
     digest = hasher(algorithm)
     at, _ = headers.directory(CERTIFICATES)
-    entry = headers.directories_at + 8 * CERTIFICATES
-    for begin, end in ((0, headers.checksum_at), (headers.checksum_at + 4, entry), (entry + 8, at or source.size)):
-        for chunk in chunks(source, begin, end):
+    entry, end = headers.directories_at + 8 * CERTIFICATES, at or source.size
+    for begin, until in ((0, headers.checksum_at), (headers.checksum_at + 4, entry), (entry + 8, end)):
+        for chunk in chunks(source, begin, until):
             digest.update(chunk)
+    digest.update(b"\0" * (-end % 8))
     return digest.digest()
 
 

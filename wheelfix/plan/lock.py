@@ -73,7 +73,7 @@ def read_lock(path: Path) -> list[Plan]:
     try:
         document = read_json(path)
     except OSError as exc:
-        raise InputError(f"cannot read {path}", because=exc.strerror or str(exc)) from exc
+        raise InputError(f"cannot read {path}", because=exc) from exc
     except ValueError as exc:
         raise InputError(f"{path} is not a lock file", because=f"it is not valid JSON: {exc}") from exc
     hint = "write one with `wheelfix repair --lock FILE`"

@@ -13,19 +13,18 @@ from wheelfix.archive.conformance import NOT_IRREGULAR
 from wheelfix.archive.names import name_parts
 from wheelfix.base.options import Renaming, RepairOptions
 from wheelfix.base.parsing import human_size
-from wheelfix.base.values import frozen, grouped, replace
+from wheelfix.base.values import distinct, frozen, grouped, replace
 from wheelfix.errors import CannotRepair, NetworkFailure, UsageError, shown_url
 from wheelfix.exam.examine import examine_again
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.provider_index import known_sha256, trusted_by
 from wheelfix.loader.loadcall import split_forwarder
 from wheelfix.loader.packagecode import names_in_code
-from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name
+from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name, key_of
 from wheelfix.model import (
     EdgeKind,
     Finding,
     Image,
-    Missing,
     MissingDll,
     Repairable,
     Severity,
@@ -126,9 +125,9 @@ def one_of_each(chosen: tuple[Chosen, ...], renamed: frozenset[str]) -> tuple[Ch
     """Return the additions without further copies of what is renamed: ``<distribution>.libs`` serves all folders."""
     kept: dict[str, Chosen] = {}
     for entry in chosen:
-        name = dll_key(base_name(entry.path)) if entry.path in renamed else entry.path
+        name = key_of(entry.path) if entry.path in renamed else entry.path
         first = kept.get(name)
-        serves = tuple(dict.fromkeys([*first.serves, *entry.serves])) if first else ()
+        serves = distinct([*first.serves, *entry.serves]) if first else ()
         kept[name] = replace(first, serves=serves) if first else entry
     return tuple(kept.values())
 
@@ -140,7 +139,7 @@ def _ties(view: FileView, candidates: list[Chosen]) -> dict[str, str]:
         (dll_key(need.dll), path) for path, image in images for need in (*image.imports, *image.delay_imports)
     )
     forwarded = {dll_key(split_forwarder(to)[0]) for _, one in images for to in one.exports.forwarders.values()}
-    namesakes = Counter(key for key, _ in {(dll_key(base_name(entry.path)), entry.file) for entry in candidates})
+    namesakes = Counter(key for key, _ in {(key_of(entry.path), entry.file) for entry in candidates})
     code = names_in_code(view)
 
     def why(entry: Chosen) -> str:
@@ -168,7 +167,7 @@ def left_to_others(after: Examination) -> tuple[str, ...]:
     for edge in after.report.resolution.edges:
         if not edge.file or edge.file not in after.subject.view.own:
             found[dll_key(edge.name)] = None
-            if isinstance(edge.provider, Missing):
+            if edge.is_missing:
                 found[edge.name] = None
     return tuple(sorted(found))
 
@@ -379,7 +378,7 @@ def make_plan(
         recompress=options.recompress and any(map(only_on_request, before.report.findings)),
         left_alone=left_to_others(after) if renamed else (),
         renaming=options.renaming if renamed else Renaming(),
-        notes=tuple(dict.fromkeys(notes)),
+        notes=distinct(notes),
     )
     return Planned(plan, chosen, after)
 

@@ -243,7 +243,7 @@ def plan_from_json(tree: object, where: str) -> Plan:
     try:
         return from_tree(Plan, {key: value for key, value in found.items() if key != "schema"})
     except ValueError as exc:
-        raise InputError(f"{where} is not a valid plan", because=str(exc)) from exc
+        raise InputError(f"{where} is not a valid plan", because=exc) from exc
 
 
 T = TypeVar("T")

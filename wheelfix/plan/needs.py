@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import grouped, replace
+from wheelfix.base.values import distinct, grouped, replace
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.families import family_of
 from wheelfix.loader.evidence import FOLDER_NOT_CHECKED
@@ -50,7 +50,7 @@ def unmet_needs(view: FileView, resolution: Resolution, options: RepairOptions, 
     unmet = (edge for edge in resolution.edges if edge.importer in view and _wanted(edge, options.companions))
     if options.via == "wheels":
         unmet = (replace(edge, provider=Missing()) if _out_of_reach(edge) else edge for edge in unmet)
-    unmet = (edge for edge in unmet if isinstance(edge.provider, Missing))
+    unmet = (edge for edge in unmet if edge.is_missing)
     for need in gather(unmet, lambda edge: edge.importer in resolution.reached):
         yield _with_alternatives(need, cuda)
 
@@ -86,7 +86,7 @@ def destinations(need: Need, startup_lib: str | None, added_dirs: Iterable[str])
     """
     if startup_lib is not None and any(path.startswith(parent(startup_lib) + "/") for path in need.importers):
         return (startup_lib,)
-    folders = tuple(dict.fromkeys(parent(path) for path in need.importers))
+    folders = distinct(parent(path) for path in need.importers)
     own = [folder for folder in added_dirs if not folder.startswith("@")]
     libs = [folder for folder in own if folder.endswith(".libs")]
     if libs:

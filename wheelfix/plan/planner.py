@@ -11,8 +11,8 @@ import functools
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.names import installed_path
-from wheelfix.base.values import dataclass, field, grouped, replace
+from wheelfix.archive.names import installed_path, matches
+from wheelfix.base.values import dataclass, distinct, field, grouped, replace
 from wheelfix.errors import UsageError
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.provider_index import vendor_of
@@ -22,10 +22,9 @@ from wheelfix.loader.loadcall import runs_on
 from wheelfix.loader.packagecode import declared_folders
 from wheelfix.loader.places import member_path
 from wheelfix.loader.resolve import resolve
-from wheelfix.loader.view import SITE_PACKAGES, FileView, ViewFile, base_name, parent
+from wheelfix.loader.view import SITE_PACKAGES, FileView, ViewFile, base_name, key_of, parent
 from wheelfix.model import (
     CodeFault,
-    EdgeKind,
     Image,
     ImageFacts,
     Malformed,
@@ -33,7 +32,6 @@ from wheelfix.model import (
     Severity,
     canonical,
     dll_key,
-    fold,
 )
 from wheelfix.plan.model import Chosen, Drop, Refusal, Rejected
 from wheelfix.plan.needs import (
@@ -81,28 +79,20 @@ def drops_asked_for(before: Examination, options: RepairOptions) -> tuple[Drop, 
     artifacts = frozenset(list_test_artifacts(before.subject) if options.drop_test_artifacts else ())
     drops = []
     for file in before.subject.view.files if patterns or artifacts else ():
-        if any(_means(pattern, file.origin) or _is_name(pattern, base_name(file.path)) for pattern in patterns):
+        if matches(file.origin, patterns):
             drops.append(Drop(file.origin, "asked for with --drop"))
         elif file.path in artifacts:
             drops.append(Drop(file.origin, "a test artefact of BUILD_TEST=1"))
-    unmatched = [pattern for pattern in patterns if not any(_means(pattern, drop.path) for drop in drops)]
+    unmatched = [pattern for pattern in patterns if not any(matches(drop.path, [pattern]) for drop in drops)]
     if unmatched:
         raise UsageError(f"--drop {unmatched[0]}", because=f"no member of {before.report.path} matches it")
     return tuple(drops)
 
 
-def _is_name(pattern: str, name: str) -> bool:
-    return "/" not in pattern and fnmatch.fnmatchcase(fold(name), fold(pattern))
-
-
-def _means(pattern: str, path: str) -> bool:
-    return fnmatch.fnmatchcase(fold(path), fold(pattern)) or _is_name(pattern, base_name(path))
-
-
 def unusable(subject: Subject) -> Iterator[tuple[str, str]]:
     """DLLs that a load takes and that make it fail, with what is wrong: replaced if a root has a better one."""
     loaded = {outcome.event.path for outcome in subject.outcomes}
-    imports = [edge for edge in subject.edges if edge.kind is EdgeKind.IMPORT]
+    imports = [edge for edge in subject.edges if edge.is_import]
     loaded.update(edge.file for edge in imports if edge.file)
     unfit = {edge.file: edge for edge in imports if edge.unexported and edge.file}
     for path in sorted(loaded):
@@ -240,7 +230,7 @@ class Planner:
             )
 
     def _include(self) -> None:
-        added = {dll_key(base_name(path)) for path in self.chosen}
+        added = {key_of(path) for path in self.chosen}
         for name in self.options.include:
             where = self._folder_for_included(name) if dll_key(name) not in added else ""
             if where and self.view.find(where, name) is None:
@@ -383,7 +373,7 @@ class Planner:
 
     def _take_for_each(self, need: Need, because: str) -> bool:
         """Answer folder by folder, where no one file has what all importers ask for: a wheel may need namesakes."""
-        groups = grouped((parent(edge.importer), edge) for edge in need.edges if edge.kind is EdgeKind.IMPORT)
+        groups = grouped((parent(edge.importer), edge) for edge in need.edges if edge.is_import)
         if len(groups) < 2 or self.options.dest is not None:
             return False
         parts = [(folder, replace(need, edges=tuple(edges))) for folder, edges in groups.items()]
@@ -606,9 +596,7 @@ def _lost_folders(resolution: Resolution) -> tuple[str, ...]:
 
 
 def _because(view: FileView, need: Need) -> str:
-    names = tuple(
-        dict.fromkeys(view.origin(path) if path.endswith(".py") else base_name(path) for path in need.importers)
-    )
+    names = distinct(view.origin(path) if path.endswith(".py") else base_name(path) for path in need.importers)
     words = {"import": "imported by", "delay": "delay-loaded by", "companion": "loaded at run time by"}
     return f"{words.get(str(need.kind), 'a forwarder target of')} {and_more(names)}"
 

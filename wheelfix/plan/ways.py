@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.names import installed_path, unprintable, why_unsafe
 from wheelfix.base.parsing import as_requirement, as_specifiers
-from wheelfix.base.values import grouped, replace
+from wheelfix.base.values import distinct, grouped, replace
 from wheelfix.errors import CannotRepair, UsageError
 from wheelfix.exam.examine import examine_again
 from wheelfix.knowledge.cuda import cuda_part, toolkits_of
@@ -25,7 +25,7 @@ from wheelfix.knowledge.providers import owners_of, pip_packages
 from wheelfix.loader.packagecode import toolkit_code
 from wheelfix.loader.packageloading import adds_toolkit, loading_of
 from wheelfix.loader.resolve import resolve
-from wheelfix.loader.view import SITE_PACKAGES, FileView, ViewFile, base_name, parent
+from wheelfix.loader.view import SITE_PACKAGES, FileView, ViewFile, base_name, key_of, parent
 from wheelfix.model import Edge, canonical, dll_key
 from wheelfix.plan.model import Addition, Chosen, Remaining, Supplied, Way
 from wheelfix.pycode.budget import OutOfBudget, parse_code
@@ -106,7 +106,7 @@ def supply_fault(one: Supplied) -> str:
     """Return why a distribution is not one that a repair makes a wheel require; empty if it is."""
     try:
         wanted = as_requirement(one.requirement)
-    except (ValueError, RecursionError):
+    except ValueError:
         return f"{one.requirement!r} is not a requirement"
     plain = f"{wanted.name}>={one.version},<" in one.requirement and not (wanted.marker or wanted.url or wanted.extras)
     if not plain or "\n" in one.requirement or vendor_of(canonical(wanted.name)) not in _SUPPLIERS:
@@ -261,14 +261,14 @@ def relying(
     if metadata not in view:
         raise CannotRepair(f"{before.report.path} cannot require anything", because="it has no METADATA")
     new = [_changed(view, metadata, with_requirements(_read(view, metadata), supplied))]
-    requires = tuple(dict.fromkeys((*subject.distribution.requires, *(one.requirement for one in supplied))))
+    requires = distinct((*subject.distribution.requires, *(one.requirement for one in supplied)))
     distribution = replace(subject.distribution, requires=requires)
     before = replace(before, subject=replace(subject, distribution=distribution))
     plain = view.changed(added=new).over(installed)
     missed = _not_found(plain, before.subject, folders.keys())
     if not missed:
         return before, plain, ()
-    patched = tuple(dict.fromkeys(_init_of(plain, edge.importer) for edge in missed))
+    patched = distinct(_init_of(plain, edge.importer) for edge in missed)
     code = [_changed(view, path, with_loading_code(_read(view, path), supplied, view.origin(path))) for path in patched]
     result = view.changed(added=[*new, *code]).over(installed)
     for edge in _not_found(result, before.subject, folders.keys()):
@@ -340,7 +340,7 @@ def searches_toolkit(view: FileView) -> bool:
 def ways(before: Examination, additions: Iterable[Addition], remaining: Iterable[Remaining]) -> tuple[Way, ...]:
     """Return the ways in which the wheel can have the DLLs of vendors; none for a wheel that needs none."""
     view, cuda = before.subject.view, before.subject.cuda.text
-    sizes = {dll_key(base_name(path)): view.file(path).size for path in view.image_paths}
+    sizes = {key_of(path): view.file(path).size for path in view.image_paths}
     sizes |= {dll_key(one.name): one.size for one in additions}
     sizes = {key: size for key, size in sizes.items() if is_supplied(key)}
     lost = sorted(item.name for item in remaining if item.required and is_supplied(item.name))

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from wheelfix.base.inputfiles import is_real_folder, read_file, refuse_link
 from wheelfix.base.parsing import size_in_bytes
 from wheelfix.base.values import frozen
-from wheelfix.errors import EnvironmentFailure, UsageError
+from wheelfix.errors import EnvironmentFailure, UsageError, reason_of
 from wheelfix.remote.addresses import identity
 from wheelfix.streams import codec
 from wheelfix.streams.source import FileSource, sha256_of
@@ -157,8 +157,7 @@ class Cache:
                 with tempfile.TemporaryFile(dir=self.folder):
                     pass
             except OSError as exc:
-                reason = exc.strerror or str(exc)
-                self._say(f"{self.folder} cannot be written ({reason}): what is fetched is not kept")
+                self._say(f"{self.folder} cannot be written ({reason_of(exc)}): what is fetched is not kept")
                 self._use_temporary()
 
     def segments(self, url: str, sha256: str, version: Version) -> Segments:
@@ -439,6 +438,6 @@ class Segments:
 def _failure(folder: Path, error: OSError) -> EnvironmentFailure:
     return EnvironmentFailure(
         f"cannot write {folder}",
-        because=error.strerror or str(error),
+        because=error,
         hint="make room there (wheelfix cache clear), or name another folder with --cache-dir or WHEELFIX_CACHE_DIR",
     )

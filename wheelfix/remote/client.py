@@ -134,6 +134,6 @@ def parsed(word: str) -> Requirement:
     """Return a requirement; UsageError if the word is not one."""
     try:
         return as_requirement(word)
-    except (ValueError, RecursionError) as exc:
+    except ValueError as exc:
         reason = str(exc).partition("\n")[0][:200]
         raise UsageError(f"{word} is neither a file nor a requirement", because=reason) from exc

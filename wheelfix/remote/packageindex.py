@@ -311,7 +311,7 @@ class PackageIndex:
         try:
             files = read_page(page.data, page.kind, page.address)
             return [replace(file, page=page.unsafe) for file in files if is_url(file.url)]  # no file of this machine
-        except (ValueError, RecursionError) as exc:
+        except ValueError as exc:
             raise NetworkFailure(
                 f"{shown_url(url)} is not a page of a package index",
                 because=str(exc)[:200],

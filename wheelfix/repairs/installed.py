@@ -27,7 +27,6 @@ from wheelfix.base.values import as_tree, frozen
 from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
 from wheelfix.exam.scan import chosen_distributions, examine_installed
 from wheelfix.loader.places import Environment, open_environment
-from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import fold
 from wheelfix.plan.lock import is_hash
 from wheelfix.plan.make import Planned, cannot_repair, make_plan, still_broken
@@ -131,7 +130,7 @@ def journal_folder() -> Path:
         own = Path(said).expanduser() if said else Path(base or Path.home() / ".config") / "wheelfix"
     except RuntimeError as exc:
         hint = "name one in WHEELFIX_STATE_DIR"
-        raise EnvironmentFailure("there is no folder for journals of repairs", because=str(exc), hint=hint) from exc
+        raise EnvironmentFailure("there is no folder for journals of repairs", because=exc, hint=hint) from exc
     return own.absolute() / "journals"
 
 
@@ -362,11 +361,9 @@ def _place_of(environment: Environment, distribution: Distribution) -> JournalPl
     return JournalPlace(environment.prefix, environment.disk_path(distribution.dist_info), frozenset(foreign))
 
 
-def _row_path(path: str) -> str:
-    """How RECORD spells a path of the view: relative to site-packages."""
-    if path.startswith(SITE_PACKAGES + "/"):
-        return path[len(SITE_PACKAGES) + 1 :]
-    return "../" * (SITE_PACKAGES.count("/") + 1) + path
+def _row_path(environment: Environment, path: Path) -> str:
+    """How RECORD spells a file: relative to site-packages."""
+    return Path(os.path.relpath(path, environment.site)).as_posix()
 
 
 def _apply(environment: Environment, place: JournalPlace, planned: Planned, roots: RootIndex) -> None:
@@ -406,9 +403,9 @@ def _rows(old: bytes, environment: Environment, planned: Planned, drops: list[Pa
     """The rows of the new RECORD: without what was dropped, with what was added."""
     rows = {row.path: row for row in Record.parse(old).rows}
     for path in drops:
-        rows.pop(Path(os.path.relpath(path, environment.site)).as_posix(), None)
+        rows.pop(_row_path(environment, path), None)
     for entry, addition in zip(planned.chosen, planned.plan.additions, strict=True):
-        name = _row_path(entry.path)
+        name = _row_path(environment, environment.disk_path(entry.path))
         rows[name] = Row(name, "sha256", encode_digest(bytes.fromhex(addition.sha256)), addition.size)
     return rows.values()
 
@@ -429,6 +426,6 @@ def _environment_errors(prefix: Path) -> Iterator[None]:
     except OSError as exc:
         raise EnvironmentFailure(
             f"cannot change {exc.filename or prefix}",
-            because=exc.strerror or str(exc),
+            because=exc,
             hint="close programs that use the environment and check permissions; --undo takes back what was done",
         ) from exc

@@ -7,16 +7,15 @@ words never go through a shell, so no name in a wheel can become a command.
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import os
 import stat
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.changes import NewMember, WheelChanges
 from wheelfix.archive.metadata import WheelInfo
+from wheelfix.archive.names import matches
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import SIGNATURES
 from wheelfix.archive.writer import write_wheel
@@ -26,16 +25,17 @@ from wheelfix.base.programs import find_program, quoted_words, run_program
 from wheelfix.base.values import frozen
 from wheelfix.errors import CannotSign, EnvironmentFailure, MissingExtra, UsageError
 from wheelfix.exam.verify import archive_findings
+from wheelfix.loader.view import PE_SUFFIXES
 from wheelfix.model import TRUSTED, ByteSource, Malformed, Severity, Signature
 from wheelfix.pe.image import CERTIFICATES, Headers, read_headers
 from wheelfix.pe.signature import authenticode_digest, read_signature, table_fault
 from wheelfix.plan.sbom import FILE_NAME, with_signed
 from wheelfix.repairs.rewrite import keep, kept_rows
 from wheelfix.streams.output import AtomicFile, WorkFolder
-from wheelfix.streams.source import FileSource, chunks, file_sha256
+from wheelfix.streams.source import FileSource, file_sha256
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from wheelfix.archive.directory import Member
 
@@ -82,26 +82,13 @@ def check_signed(before: ByteSource, path: Path, trusted_roots: Path | None, *, 
             return "it is still unsigned"
         if signature.status not in GENUINE:
             return f"its signature is {signature}"
-        if authenticode_digest(after, headers) != _expected_digest(before):
+        unsigned = read_headers(before)
+        assert isinstance(unsigned, Headers)
+        if authenticode_digest(after, headers) != authenticode_digest(before, unsigned):
             return "more than its signature was changed"
     if trusted and signature.status != TRUSTED:
         return f"its signature is not trusted: {signature}"
     return signature
-
-
-def _expected_digest(before: ByteSource) -> bytes:
-    """Return the digest that a signature of this file has: without the old signature, padded to a multiple of 8."""
-    headers = read_headers(before)
-    assert isinstance(headers, Headers)
-    at, _ = headers.directory(CERTIFICATES)
-    end = at or before.size
-    entry = headers.directories_at + 8 * CERTIFICATES
-    digest = hashlib.sha256()
-    for begin, until in ((0, headers.checksum_at), (headers.checksum_at + 4, entry), (entry + 8, end)):
-        for chunk in chunks(before, begin, until):
-            digest.update(chunk)
-    digest.update(b"\0" * (-end % 8))
-    return digest.digest()
 
 
 FILE, FILES, OUT, CWD = "{file}", "{files}", "{out}", "{cwd}"
@@ -254,7 +241,6 @@ def _as_seen_from(here: Path, word: str) -> str:
 
 _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-")
 _LAST_LINES = 5
-SUFFIXES = (".dll", ".exe", ".pyd")
 """Names that promise a PE file."""
 
 
@@ -321,13 +307,6 @@ def pe_files(path: Path, options: SignOptions) -> list[str]:
     """Return the PE files of a wheel by their paths, whatever their suffix."""
     with Archive.open(path, options.limits) as archive:
         return [member.name for member in _images(archive)]
-
-
-def matches(path: str, patterns: Iterable[str]) -> bool:
-    """Whether a path in the wheel, or the name at its end, matches a glob; case does not matter."""
-    spelled = path.casefold()
-    name = spelled.rpartition("/")[2]
-    return any(fnmatchcase(spelled, one.casefold()) or fnmatchcase(name, one.casefold()) for one in patterns)
 
 
 def _target(path: Path, options: SignOptions) -> Path:
@@ -480,7 +459,7 @@ def _notes(archive: Archive, info: WheelInfo, files: Sequence[SignedFile], *, re
     """Yield what a user would not expect."""
     known = {file.path for file in files}
     for member in archive.members:
-        if member.name.lower().endswith(SUFFIXES) and member.name not in known:
+        if member.name.lower().endswith(PE_SUFFIXES) and member.name not in known:
             yield f"{member.name} is not a PE file, so it cannot be signed"
     for name in SIGNATURES if rewritten else ():
         if archive.find(f"{info.dist_info}/{name}") is not None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.base.parsing import parse_json, with_schema
-from wheelfix.base.values import frozen, grouped, replace
+from wheelfix.base.values import distinct, frozen, grouped, replace
 from wheelfix.errors import InputError
 from wheelfix.exam.scan import scan
 from wheelfix.model import Finding, ScanReport, Severity, Verdict, canonical, fold
@@ -101,7 +101,7 @@ def read_document(text: str, path: str) -> list[Build]:
     try:
         document = parse_json(text)
     except ValueError as error:
-        raise InputError(f"{path} is not a saved scan", because=str(error)) from error
+        raise InputError(f"{path} is not a saved scan", because=error) from error
     found = with_schema(document, "wheelfix.scan/1", f"{path} is not a saved scan")
     try:
         return [Build.from_value(wheel) for wheel in found["wheels"]]
@@ -239,7 +239,7 @@ def compare_all(old: Iterable[Build], new: Iterable[Build], unread: Iterable[str
 
     What was to be compared with an ``unread`` wheel, given by its path, is neither lost nor new.
     """
-    before, after, unknown = list(old), list(new), tuple(dict.fromkeys(unread))
+    before, after, unknown = list(old), list(new), distinct(unread)
     if unknown:
         names = {canonical(_file_name(path).partition("-")[0]) for path in unknown}
         alone = [build.path for build in (*before, *after) if canonical(build.name) in names]

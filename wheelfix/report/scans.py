@@ -11,15 +11,14 @@ from wheelfix.base.parsing import regex
 from wheelfix.base.values import grouped
 from wheelfix.knowledge.cards import NVIDIA, vendor_of
 from wheelfix.knowledge.families import family_of
+from wheelfix.loader.view import is_pyd
 from wheelfix.model import (
     Edge,
-    EdgeKind,
     Finding,
     GpuFit,
     Image,
     InView,
     Machine,
-    Missing,
     MissingDll,
     ScannedImage,
     ScanReport,
@@ -445,7 +444,7 @@ def _abi(report: ScanReport) -> list[Part]:
     """Return which Python and which NumPy modules were built for, a row for those that are alike."""
     groups: dict[str, list[ScannedImage]] = {}
     for image in report.images:
-        if image.path.lower().endswith(".pyd") and isinstance(image.facts, Image):
+        if is_pyd(image.path) and isinstance(image.facts, Image):
             imported = {item.dll.lower() for item in image.facts.imports}
             built_for = sorted(name for name in imported if _PYTHON.fullmatch(name))
             if image.numpy is not None:
@@ -497,12 +496,12 @@ def _needs(edges: Sequence[Edge]) -> Iterator[Span]:
     outside: dict[str, list[str]] = {}
     for edge in edges:
         phrase = provider_phrase(edge.provider)
-        how = "" if edge.kind is EdgeKind.IMPORT else f" ({edge.kind}{'' if edge.required else ', optional'})"
+        how = "" if edge.is_import else f" ({edge.kind}{'' if edge.required else ', optional'})"
         if isinstance(edge.provider, InView):
             symbols = ", ".join(map(str, edge.unexported[:3]))
             without = f"  does not export {symbols}" if symbols else ""
             yield f"{edge.name}{how} → {phrase}{without}", "bad" if symbols else ""
-        elif isinstance(edge.provider, Missing):
+        elif edge.is_missing:
             yield f"{edge.name}{how} → {phrase}", "bad" if edge.required else "warn"
         else:
             outside.setdefault(phrase, []).append(edge.name + how)

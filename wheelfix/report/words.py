@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from wheelfix.base.options import shell_line
 from wheelfix.base.parsing import human_size as human_size
 from wheelfix.base.parsing import regex
-from wheelfix.base.values import frozen, grouped, replace
+from wheelfix.base.values import distinct, frozen, grouped, replace
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.system import classify
 from wheelfix.model import (
@@ -233,7 +233,7 @@ class _RepairSteps:
         # A warning is about a DLL that the import may do without: whether to add it is the author's to decide.
         certain = [finding for finding in findings if finding.severity is not Severity.WARNING]
         # What lies elsewhere in the wheel needs no root: the repair puts a copy where it is found.
-        self._there = [*dict.fromkeys(name for one in certain if _is_there(one) for name in missing_names(one))]
+        self._there = distinct(name for one in certain if _is_there(one) for name in missing_names(one))
         absent = (one for one in certain if not _is_there(one) and one.repairable is not Repairable.NEVER)
         names = {dll_key(name) for one in absent for name in missing_names(one)}
         self._items = [item for item in report.missing if item.required and dll_key(item.name) in names]

@@ -20,7 +20,7 @@ from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.system import classify, runtime_file
 from wheelfix.loader.loadcall import split_forwarder
-from wheelfix.model import Image, ImageFacts, Machine, Malformed, Symbol, dll_key, fold
+from wheelfix.model import Image, ImageFacts, Machine, Malformed, Symbol, dll_key, fold, spelled
 from wheelfix.roots import root as tree
 from wheelfix.roots.release import (
     GROUPS,
@@ -150,9 +150,8 @@ def serves(need: DllRequest, file: RootFile, index: RootIndex, terms: Terms) -> 
 
 def _missing_exports(missing: list[tuple[str, Symbol]]) -> str:
     importer, symbol = missing[0]
-    name = f"ordinal {symbol}" if isinstance(symbol, int) else symbol
     more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
-    return f"it does not export {name}, which {importer} imports{more}"
+    return f"it does not export {spelled(symbol)}, which {importer} imports{more}"
 
 
 def _follow(

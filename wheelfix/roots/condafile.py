@@ -62,7 +62,7 @@ def open_package(path: Path, limits: Limits | None = None) -> CondaPackage:
     try:
         status = path.stat()
     except OSError as exc:
-        raise EnvironmentFailure(f"cannot read {path}", because=exc.strerror or str(exc)) from exc
+        raise EnvironmentFailure(f"cannot read {path}", because=exc) from exc
     key = (path, status.st_size, status.st_mtime_ns)
     package = _OPENED.get(key)
     if package is None:
@@ -142,7 +142,7 @@ class _PackageReader:
             raise self._refusal(_TooMuch("a member has headers of headers without end")) from exc
         except damage as exc:
             if isinstance(exc, OSError) and exc.errno is not None:  # bz2 has none for a stream that is not one of its
-                raise EnvironmentFailure(f"cannot unpack {self.path}", because=exc.strerror or str(exc)) from exc
+                raise EnvironmentFailure(f"cannot unpack {self.path}", because=exc) from exc
             because = str(exc) or type(exc).__name__
             raise InputError(f"{self.path} is a damaged conda package", because=because, hint="fetch it again") from exc
 
@@ -150,7 +150,7 @@ class _PackageReader:
         if what.limit:
             return too_much(self.path, str(what), what.limit)
         hint = "this looks like an attack; if it is not, unpack the package and name its folder with --root"
-        return InputError(f"{self.path} asks for too much", because=str(what), hint=hint)
+        return InputError(f"{self.path} asks for too much", because=what, hint=hint)
 
     def count(self, length: int) -> None:
         """Count unpacked bytes; _TooMuch when there are more than the package may have."""

@@ -11,7 +11,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.metadata import parse_headers
+from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.reader import Archive
 from wheelfix.base.options import InstallTarget, Limits
 from wheelfix.base.parsing import as_requirement
@@ -83,7 +83,7 @@ class Fetcher:
         wheel = client.wheel_of(file)
         with Archive.open(wheel, self._limits) as archive:
             members = [member.name for member in archive.members if not member.is_dir]
-            headers = headers_of(archive)
+            metadata = WheelInfo.from_archive(archive).metadata
         return Root(
             "wheel",
             wheel if isinstance(wheel, Path) else Path(wheel.name),
@@ -91,8 +91,8 @@ class Fetcher:
             learned=LEARNED,
             folders=member_folders(members, distribution, version),
             last_resort=True,
-            notes=(f"licence of {distribution} {version}: {licence_in(headers)}", *client.said),
-            requires=tuple(headers.get("requires-dist", ())),
+            notes=(f"licence of {distribution} {version}: {licence_in(metadata.headers)}", *client.said),
+            requires=metadata.requires_dist,
             remote=None if isinstance(wheel, Path) else wheel,
         )
 
@@ -105,18 +105,6 @@ def ambiguity(name: str, cuda: str, ranked: list[tuple[str, str]]) -> list[str]:
     found = ", ".join(f"CUDA {major}" for major in sorted(filter(None, majors)))
     hint = "name the right wheel with --root if this is another"
     return [f"nothing shows which CUDA release the wheel is for, and {name} is there for {found}: {hint}"]
-
-
-def headers_of(archive: Archive) -> Mapping[str, Sequence[str]]:
-    """Return the fields of a wheel's METADATA; empty where it cannot be read."""
-    name = next((one.name for one in archive.members if one.name.endswith(".dist-info/METADATA")), "")
-    member = archive.find(name)
-    if member is None:
-        return {}
-    try:
-        return parse_headers(archive.read(member, 4 << 20).decode("utf-8", "replace"))
-    except InputError:
-        return {}
 
 
 def licence_in(headers: Mapping[str, Sequence[str]]) -> str:

@@ -116,7 +116,7 @@ def named_root(
     try:
         found = where is not None and where.exists()
     except OSError as exc:
-        raise EnvironmentFailure(f"{option} {text}: cannot be looked at", because=exc.strerror or str(exc)) from exc
+        raise EnvironmentFailure(f"{option} {text}: cannot be looked at", because=exc) from exc
     if where is None or not text or not found:
         raise UsageError(f"{option} {text}: the file or folder does not exist", hint=_where_it_may_be(text, host))
     root = _folder_root(where, option, kind) if where.is_dir() else _file_root(where, option, kind, limits)
@@ -174,7 +174,7 @@ def _folder_root(folder: Path, option: str, kind: str | None) -> Root:
     try:
         next(folder.iterdir(), None)
     except OSError as exc:
-        raise EnvironmentFailure(f"{option} {folder}: cannot be read", because=exc.strerror or str(exc)) from exc
+        raise EnvironmentFailure(f"{option} {folder}: cannot be read", because=exc) from exc
     if kind is not None:
         return _of_kind(folder, option, kind)
     if (root := _recognised(folder)) is not None:

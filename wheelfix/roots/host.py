@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.inputfiles import ACCESS_LIST, security_descriptor
 from wheelfix.base.parsing import close_words
-from wheelfix.base.values import field, frozen, replace
+from wheelfix.base.values import distinct, field, frozen, replace
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.knowledge.cards import (
     capability_of_arch,
@@ -208,7 +208,7 @@ _WRITING_BITS = 0x0002 | 0x0040 | 0x10000 | 0x40000 | 0x80000 | 0x10000000 | 0x4
 
 def with_warnings(root: Root, host: Host) -> Root:
     """Return the root with a warning for each of its folders that others can write to."""
-    warnings = tuple(dict.fromkeys((*root.warnings, *_warnings(root, host))))
+    warnings = distinct((*root.warnings, *_warnings(root, host)))
     return replace(root, warnings=warnings)
 
 
@@ -287,7 +287,7 @@ def card_arch(text: str, ask: Callable[[], str] | None = None) -> str:
     if arch := _architecture(text, word):
         return arch
     cards = named_cards(word)
-    archs = tuple(dict.fromkeys(arch for card in cards for arch in card.archs))
+    archs = distinct(arch for card in cards for arch in card.archs)
     if not cards:
         close = close_names(word)
         hint = f"did you mean {' or '.join(close)}?" if close else "give the architecture instead: sm_86, 8.6, gfx1100"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from wheelfix.archive.reader import Archive, Member
 from wheelfix.base.values import replace
-from wheelfix.errors import EnvironmentFailure, InputError
+from wheelfix.errors import EnvironmentFailure, InputError, reason_of
 from wheelfix.model import ByteSource, FileVersion, ImageFacts, Machine, Malformed, Signature, dll_key, fold
 from wheelfix.pe.gpucode import read_archs
 from wheelfix.pe.image import read_image
@@ -50,7 +50,7 @@ def _inspect(item: os.DirEntry[str], folder: Path, root: Root) -> tuple[str, int
             return f"a link that leads out of {root.path}", 0
         status = item.stat()
     except OSError as exc:
-        return exc.strerror or str(exc), 0
+        return reason_of(exc), 0
     if not stat.S_ISREG(status.st_mode):
         return "not a file", 0
     return "", status.st_size
@@ -181,7 +181,7 @@ class RootIndex:
                     (item for item in listing if fold(item.name).endswith(".dll")), key=lambda i: fold(i.name)
                 )
         except OSError as exc:
-            self._skipped.append(Skipped(str(folder), exc.strerror or str(exc)))
+            self._skipped.append(Skipped(str(folder), reason_of(exc)))
             return
         for item in found:
             reason, size = _inspect(item, folder, root)

@@ -273,7 +273,7 @@ def broken_requirements(roots: Iterable[Root], requires: Iterable[str] = ()) -> 
     for text in (*requires, *(text for root in wheels for text in root.requires)):
         try:
             wanted = as_requirement(text)
-        except (ValueError, RecursionError):
+        except ValueError:
             continue
         one = (canonical(wanted.name), str(wanted.specifier))
         if wanted.marker is None and one[0] in versions and unfulfilled(one[0], versions[one[0]], (one,)):

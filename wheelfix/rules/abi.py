@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import as_specifiers, dotted_numbers, regex
-from wheelfix.base.values import frozen, grouped
+from wheelfix.base.values import distinct, frozen, grouped
 from wheelfix.knowledge.cuda import cuda_table, published_builds, release_of_local_version
 from wheelfix.knowledge.system import STABLE_ABI_DLLS, python_exports, python_of, stable_abi, undecided_in_python
 from wheelfix.knowledge.tables import table_date
@@ -17,6 +17,7 @@ from wheelfix.loader.loadcall import MOD_NOT_FOUND
 from wheelfix.loader.packagecode import imported_modules
 from wheelfix.loader.packageloading import extension_modules, folder_python, is_stable_ending, module_name, stem
 from wheelfix.loader.requirements import fits, holds_on_target, parse_requirement
+from wheelfix.loader.view import is_pyd
 from wheelfix.model import Finding, Image, PythonRuntime, Severity, canonical, dll_key
 from wheelfix.pycode.sourcecode import NO_MODULE
 from wheelfix.rules.context import Subject, base, folder
@@ -122,7 +123,7 @@ def for_another_python(subject: Subject) -> bool:
 def _for_another_python(subject: Subject, claim: Claim) -> Finding:
     """Say once about a whole distribution that it is for another Python."""
     python = dotted(subject.environment_python or ())
-    modules = [path for path in subject.images if path.lower().endswith(".pyd")]
+    modules = [path for path in subject.images if is_pyd(path)]
     consequence, loads = "its extension modules cannot be imported", False
     if claim.abi3 is not None and not claim.pythons:
         consequence, loads = "it may use what that Python does not have", True  # WF411 says if it does
@@ -156,7 +157,7 @@ def _only_for_one_python(subject: Subject) -> Findings:
     """Find modules for one Python in a wheel that its tags let every Python 3 install."""
     if not any(tag.startswith("py3-none-") for tag in subject.distribution.tags):
         return
-    modules = (path for path in subject.images if path.lower().endswith(".pyd") and subject.reached(path))
+    modules = (path for path in subject.images if is_pyd(path) and subject.reached(path))
     imports = ((path, item.dll) for path in modules for item in subject.images[path].imports)
     found = ((path, dll, python) for path, dll in imports if (python := python_of(dll)) is not None)
     for (path, dll, python), *others in grouped(
@@ -192,7 +193,7 @@ def _is_promised(claim: Claim, wanted: tuple[int, int, bool], name: str) -> bool
     if claim.pythons:
         return wanted in claim.pythons
     # A DLL beside an abi3 module may embed one Python of its own; only modules are loaded by the one that installs.
-    return not name.lower().endswith(".pyd")
+    return not is_pyd(name)
 
 
 @rule("WF418")
@@ -289,7 +290,7 @@ def _for_some_pythons(subject: Subject) -> Findings:
     kinds = grouped(((pythons, any_python or imported.get(module, True)), module) for module, pythons in some.items())
     for (pythons, mild), (module, *others) in kinds.items():
         path, spelled = modules[module][0], [f"{major}.{minor}{'t' if free else ''}" for major, minor, free in pythons]
-        tagged = listing(list(dict.fromkeys(tag.rpartition("-")[0] for tag in tags)))
+        tagged = listing(distinct(tag.rpartition("-")[0] for tag in tags))
         more = f" and {count(len(others), 'other module')}" if others else ""
         yield finding(
             "WF316",
@@ -421,7 +422,7 @@ def numpy_abi(subject: Subject) -> Findings:
     modules = {
         path: api
         for path, image in subject.images.items()
-        if (path.lower().endswith(".pyd") or (there and any(python_of(item.dll) for item in image.imports)))
+        if (is_pyd(path) or (there and any(python_of(item.dll) for item in image.imports)))
         and subject.reached(path)
         and (api := subject.numpy(path)) is not None
     }
@@ -435,7 +436,7 @@ def numpy_abi(subject: Subject) -> Findings:
         return
     imported = {one.event.path for one in subject.outcomes if one.event.module and not one.event.guarded}
     # A DLL such as torch_python.dll looks for NumPy when it is first used, and goes on without.
-    fails = "the import fails" if any(path.lower().endswith(".pyd") for path in old) else "NumPy cannot be used with it"
+    fails = "the import fails" if any(is_pyd(path) for path in old) else "NumPy cannot be used with it"
     python = subject.profile.python
     has_two = python is None or python >= _FIRST_WITH_NUMPY_2
     if old and has_two and any(major == 2 and _allows(allowed, (major, minor)) for major, minor in _MINORS):

@@ -14,7 +14,7 @@ from wheelfix.loader.missingmodules import MAKES_NAMES
 from wheelfix.loader.packagecode import imported_modules, package_loads
 from wheelfix.loader.packageloading import module_name, stem
 from wheelfix.loader.requirements import Dependency, Requirements, fits
-from wheelfix.loader.view import SITE_PACKAGES
+from wheelfix.loader.view import SITE_PACKAGES, is_pyd
 from wheelfix.model import AbsentModule, CodeFault, Finding, Severity, canonical, dll_key
 from wheelfix.pe.modulenames import LARGEST, group_of, may_make
 from wheelfix.pycode.budget import NOT_PYTHON, budget_of
@@ -224,7 +224,7 @@ def _compiled_imports(subject: Subject) -> Iterator[tuple[str, str]]:
     scikit-learn's ``_middle_term_computer``: they are named in what imports them, whole and between zeros.
     """
     view = subject.view
-    sources = {path: view.source(path) for path in subject.images if path.lower().endswith(".pyd")}
+    sources = {path: view.source(path) for path in subject.images if is_pyd(path)}
     for path, source in sources.items():
         group = group_of(subject.images[path], source)
         if group and view.module_file(group) is None:
@@ -383,7 +383,7 @@ class _Claims:
         """The compiled modules of the newest release that no file is, in a wheel of that release or of a later one."""
         few = len(self.gone) <= _OF_ANOTHER_RELEASE  # else this is another release, which has other modules
         self._released = set(filter(self._is_imported_beside, self.gone)) if few else set[str]()
-        self._compiled = [path for path in (*subject.images, *subject.malformed) if path.lower().endswith(".pyd")]
+        self._compiled = [path for path in (*subject.images, *subject.malformed) if is_pyd(path)]
         alone = not self._compiled and _is_for_one_python(subject) and not _has_parts(subject)
         self.tag = subject.distribution.tags[0] if alone else ""
         """The first tag of a wheel for one kind of Python without extension modules, unless its parts have them."""

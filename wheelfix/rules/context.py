@@ -6,7 +6,7 @@ import functools
 import re
 from typing import TYPE_CHECKING, TypeAlias
 
-from wheelfix.base.values import field, frozen, grouped
+from wheelfix.base.values import distinct, field, frozen, grouped
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.cuda import (
     Release,
@@ -23,6 +23,7 @@ from wheelfix.loader.installations import Distribution
 from wheelfix.loader.packagecode import caught_by_name
 from wheelfix.loader.packageloading import ORDINARY, PackageLoading
 from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name, parent
+from wheelfix.loader.view import key_of as key_of  # with the names of paths below, for the rules
 from wheelfix.model import (
     Edge,
     EdgeKind,
@@ -32,7 +33,6 @@ from wheelfix.model import (
     LoadOutcome,
     Machine,
     Malformed,
-    Missing,
     NumpyApi,
     Resolution,
     Signature,
@@ -217,7 +217,7 @@ class Subject:
         return frozenset(
             dll_key(edge.name)
             for edge in self.edges
-            if isinstance(edge.provider, Missing) and edge.required and self.reached(edge.importer)
+            if edge.is_missing and edge.required and self.reached(edge.importer)
         )
 
     @functools.cached_property
@@ -294,7 +294,7 @@ class Subject:
         closures = [tuple(self.walk([path], lambda edge: edge.required)) for path in events]
         if self.startup is None:
             return tuple(closures)
-        return (tuple(dict.fromkeys(path for closure in closures for path in closure)),)
+        return (distinct(path for closure in closures for path in closure),)
 
     @functools.cached_property
     def card(self) -> str | None:
@@ -327,11 +327,6 @@ def inside(path: str) -> str:
 
 
 base, folder = base_name, parent
-
-
-def key_of(path: str) -> str:
-    """Return the form in which the file name of a path compares."""
-    return dll_key(base(path))
 
 
 _Group: TypeAlias = "tuple[str, str, str]"

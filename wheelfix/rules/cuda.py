@@ -59,7 +59,7 @@ def cuda_dlls(subject: Subject, process: Iterable[str]) -> dict[str, str]:
         if cuda_majors_for(key):
             found.setdefault(key, base(path))
         for edge in subject.edges_from.get(path, ()):
-            if edge.kind is EdgeKind.IMPORT and cuda_majors_for(edge.name):
+            if edge.is_import and cuda_majors_for(edge.name):
                 found.setdefault(dll_key(edge.name), base(path))
     return found
 
@@ -365,7 +365,7 @@ def _inside(subject: Subject) -> Iterator[str]:
     outside = {
         dll_key(edge.name): edge.name
         for edge in subject.edges
-        if edge.kind is EdgeKind.IMPORT and not edge.file and family_of(edge.name).group in _GROUPS
+        if edge.is_import and not edge.file and family_of(edge.name).group in _GROUPS
     }
     if inside:
         yield f"Inside: {listing(sorted(inside, key=str.casefold), 12)}."

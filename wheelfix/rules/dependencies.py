@@ -11,7 +11,7 @@ import fnmatch
 import functools
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import frozen, grouped, replace
+from wheelfix.base.values import distinct, frozen, grouped, replace
 from wheelfix.knowledge.families import family_of, is_mangled
 from wheelfix.knowledge.providers import owners_of
 from wheelfix.knowledge.system import is_debug_python, python_of
@@ -20,6 +20,7 @@ from wheelfix.loader.loadcall import runs_on
 from wheelfix.loader.packagecode import toolkit_code
 from wheelfix.loader.packageloading import folder_python, module_name
 from wheelfix.loader.requirements import Requirements
+from wheelfix.loader.view import is_pyd
 from wheelfix.model import (
     Edge,
     EdgeKind,
@@ -30,9 +31,9 @@ from wheelfix.model import (
     PythonRuntime,
     Repairable,
     Severity,
-    Symbol,
     canonical,
     dll_key,
+    spelled,
 )
 from wheelfix.rules.abi import for_another_python, newer_stable_abi
 from wheelfix.rules.context import Subject, base, folder, inside, key_of
@@ -86,12 +87,12 @@ class Need:
     @property
     def importers(self) -> tuple[str, ...]:
         """View paths of those who ask."""
-        return tuple(dict.fromkeys(edge.importer for edge in self.edges))
+        return distinct(edge.importer for edge in self.edges)
 
     @property
     def importer_names(self) -> tuple[str, ...]:
         """Base names of those who ask."""
-        return tuple(dict.fromkeys(base(edge.importer) for edge in self.edges))
+        return distinct(base(edge.importer) for edge in self.edges)
 
     @property
     def missing(self) -> Missing:
@@ -125,7 +126,7 @@ def needs(subject: Subject, edges: Iterable[Edge]) -> tuple[Need, ...]:
 
 def missing(subject: Subject, kind: EdgeKind) -> tuple[Need, ...]:
     """Return the unmet needs of one kind."""
-    return needs(subject, (edge for edge in subject.edges if edge.kind is kind and isinstance(edge.provider, Missing)))
+    return needs(subject, (edge for edge in subject.edges if edge.kind is kind and edge.is_missing))
 
 
 def is_absent(subject: Subject, importer: str) -> bool:
@@ -173,7 +174,7 @@ def _doubt_about_place(subject: Subject, usable: Sequence[str]) -> str:
         return f"{code} adds that folder, which could not be determined"
     if code := subject.unread_code(adding=False):
         return f"{code} loads it first, which could not be determined"
-    module = next((path for path in usable if path.lower().endswith(".pyd") and subject.owner(path)), "")
+    module = next((path for path in usable if is_pyd(path) and subject.owner(path)), "")
     if module:  # clingo's own code imports the module that clingo-lpx needs, in the handler of a failed import
         return f"the code of {subject.owner(module)} imports it first, which could not be determined"
     owner = _folder_owner(subject, usable)
@@ -222,7 +223,7 @@ def consequence(subject: Subject, need: Need) -> str:
         when = [known for path in need.importers if (known := later.get(path))]
         if when and len(when) == len(need.importers):
             toolkit = toolkit_searched(subject, need)
-            text = f"the package loads {them} {listing([*dict.fromkeys(when)])}, which fails with error 126"
+            text = f"the package loads {them} {listing(distinct(when))}, which fails with error 126"
             return f"{text}; unless {toolkit}" if toolkit else text
         return f"nothing in the wheel is known to load {them}; a load fails with error 126"
     chain: Sequence[str] = subject.chain(need.first.importer, need.name)
@@ -319,7 +320,7 @@ def _optional_for(subject: Subject, path: str) -> str:
 def is_required(subject: Subject, edges: Sequence[Edge]) -> bool:
     """Whether something fails without a DLL that these edges ask for, as far as is known."""
     required = [edge for edge in edges if edge.required]
-    others = [edge for edge in required if edge.kind is not EdgeKind.IMPORT]
+    others = [edge for edge in required if not edge.is_import]
     if others:
         return not is_for_excused(subject, others)
     excuses = [excuse_of(subject, need) for need in needs(subject, required)]
@@ -333,11 +334,7 @@ def is_for_excused(subject: Subject, edges: Sequence[Edge]) -> bool:
     if not all(is_absent(subject, edge.importer) for edge in edges):
         return False
     names = {dll_key(edge.importer) for edge in edges}
-    askers = [
-        edge
-        for edge in subject.edges
-        if edge.kind is EdgeKind.IMPORT and isinstance(edge.provider, Missing) and dll_key(edge.name) in names
-    ]
+    askers = [edge for edge in subject.edges if edge.is_import and edge.is_missing and dll_key(edge.name) in names]
     return bool(askers) and not is_required(subject, askers)
 
 
@@ -444,7 +441,7 @@ def missing_companions(subject: Subject) -> Findings:
             severity = Severity.WARNING
         if severity is Severity.ERROR and absent and toolkit_searched(subject, need):
             severity = Severity.UNSURE  # whether those who load it are missing is not certain either
-        parents = tuple(dict.fromkeys(_parent(subject, edge) for edge in edges))
+        parents = distinct(_parent(subject, edge) for edge in edges)
         # A DLL that files of the wheel need gets its own finding; all that a missing DLL would need goes into one.
         together = not required or absent
         key = (required, severity, parents if together else (*parents, need.name))
@@ -456,11 +453,11 @@ def missing_companions(subject: Subject) -> Findings:
 def _companion_finding(subject: Subject, group: list[Need], required: bool, severity: Severity) -> Finding:
     first = group[0]
     names = [need.name for need in group]
-    parents = tuple(dict.fromkeys(_parent(subject, edge) for edge in first.edges))
+    parents = distinct(_parent(subject, edge) for edge in first.edges)
     verb, are = ("loads" if len(parents) == 1 else "load"), ("is" if len(group) == 1 else "are")
     how = "at run time" if required else f"if {'it is' if len(group) == 1 else 'they are'} there"
     place = f"; a copy lies at {subject.origin(first.present_at[0])}, where it is not found" if first.present_at else ""
-    reason = "; ".join([*dict.fromkeys(filter(None, (need.first.because for need in group)))][:3])
+    reason = "; ".join(distinct(filter(None, (need.first.because for need in group)))[:3])
     # What the parent merely looks for is added on request only.
     by_default = any(edge.strength != "optional" for need in group for edge in need.edges)
     hint = where_from(first.name, subject, "" if required or by_default else "--companions all")
@@ -536,7 +533,7 @@ def unexported(subject: Subject) -> Findings:
         yield finding(
             "WF310",
             subject.origin(own) if own else edge.name,
-            f"{importer} imports {_spell(edge.unexported)} from {provider}, which does not export "
+            f"{importer} imports {listing([*map(spelled, edge.unexported)])} from {provider}, which does not export "
             f"{'it' if len(edge.unexported) == 1 else 'them'}; {consequence}",
             hint=(
                 f"they are of different versions: take {provider} from the build that {importer} was linked against"
@@ -550,7 +547,7 @@ def unexported(subject: Subject) -> Findings:
                 "loaded": loaded,
             },
             severity=Severity.WARNING
-            if not loaded or edge.kind is not EdgeKind.IMPORT
+            if not loaded or not edge.is_import
             else Severity.UNSURE
             if unknown
             else Severity.ERROR,
@@ -566,7 +563,7 @@ def broken_forwarders(subject: Subject) -> Findings:
         stub = base(edge.importer)
         loaded = subject.reached(edge.importer)
         absent = not edge.file
-        fault = "which is missing" if absent else f"which does not export {_spell(edge.unexported)}"
+        fault = "which is missing" if absent else f"which does not export {listing([*map(spelled, edge.unexported)])}"
         yield finding(
             "WF311",
             subject.origin(edge.importer),
@@ -582,7 +579,3 @@ def broken_forwarders(subject: Subject) -> Findings:
             },
             severity=error_if(loaded),
         )
-
-
-def _spell(symbols: tuple[Symbol, ...]) -> str:
-    return listing([f"ordinal {symbol}" if isinstance(symbol, int) else symbol for symbol in symbols])

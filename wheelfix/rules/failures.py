@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from wheelfix.base.values import frozen, grouped
+from wheelfix.base.values import distinct, frozen, grouped
 from wheelfix.knowledge.system import runtime_file
 from wheelfix.loader.loadcall import BAD_EXE_FORMAT, INVALID_ORDINAL, MOD_NOT_FOUND, PROC_NOT_FOUND, runs_on
 from wheelfix.loader.resolve import ImportOrders, orders_of
-from wheelfix.loader.view import BASE
+from wheelfix.loader.view import BASE, is_pyd
 from wheelfix.model import Edge, EdgeKind, Finding, Image, LoadOutcome, Severity, Symbol, VcRedist, canonical, dll_key
 from wheelfix.rules.abi import python_abi, unimportable
 from wheelfix.rules.codeloads import missing_code_folders, missing_code_loads, raised_by_code
@@ -171,7 +171,7 @@ def depends_on_import_order(subject: Subject) -> Findings:
                 "certain": sure,
             },
             # Importing it is what loads a module: pywin32's axdebug needs axscript. A DLL needs code that is followed.
-            severity=Severity.INFO if sure or cause.lower().endswith(".pyd") else Severity.UNSURE,
+            severity=Severity.INFO if sure or is_pyd(cause) else Severity.UNSURE,
         )
 
 
@@ -242,7 +242,7 @@ def import_order(subject: Subject) -> Findings:
     beside = subject.view.beside
     if beside is None or canonical(subject.name) not in beside:
         return
-    imports = (edge for edge in subject.edges if edge.kind is EdgeKind.IMPORT and subject.reached(edge.importer))
+    imports = (edge for edge in subject.edges if edge.is_import and subject.reached(edge.importer))
     twins = grouped((clash.path, clash) for edge in imports for clash in _clashes(subject, edge))
     if not twins:
         return
@@ -289,7 +289,7 @@ def _order_finding(
     clashes, code, load, chain = failure
     name, clash = subject.name or "this package", clashes[0]
     owner, file = subject.owner(clash.path), base(clash.path)
-    users = list(dict.fromkeys(base(one.edge.importer) for one in clashes))
+    users = distinct(base(one.edge.importer) for one in clashes)
     works = not orders.after((canonical(name),), other).failed
     text = f"importing {other} before {name} fails"
     text += f", importing {name} before {other} works" if works else f", and so does {other} after {name}"
@@ -316,7 +316,7 @@ def _order_finding(
 def _importers_of(subject: Subject, beside: InstalledSet, path: str) -> list[str]:
     """The distributions whose import may load a DLL of the set: its own, and those that require it."""
     owner, own = subject.owner(path), canonical(subject.name)
-    requiring = [name for name in beside if owner in beside.related(beside[name].requires, (), subject.profile)]
+    requiring = [name for name in beside if owner in beside.required_by(name, subject.profile)]
     return [name for name in dict.fromkeys([owner, *sorted(requiring)]) if name not in ("", own)]
 
 

@@ -29,7 +29,7 @@ def owner_not_reachable(subject: Subject) -> Findings:
         owner = need.first.provider
         if not isinstance(owner, OwnedBy):
             continue
-        hard = any(edge.kind is EdgeKind.IMPORT and subject.reached(edge.importer) for edge in need.edges)
+        hard = any(edge.is_import and subject.reached(edge.importer) for edge in need.edges)
         yield finding(
             "WF307",
             need.name,

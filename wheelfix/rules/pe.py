@@ -8,8 +8,8 @@ from wheelfix.knowledge.system import runtime_file
 from wheelfix.loader.loadcall import runs_on
 from wheelfix.loader.packagecode import imported_modules
 from wheelfix.loader.packageloading import module_name
+from wheelfix.loader.view import is_pyd
 from wheelfix.model import (
-    EdgeKind,
     Image,
     Machine,
     Malformed,
@@ -50,7 +50,7 @@ def unreadable_images(subject: Subject) -> Findings:
     foreign = {path: facts for path, facts in subject.foreign.items() if isinstance(facts, Malformed)}
     for path, facts in {**subject.malformed, **foreign}.items():
         name = base(path)
-        idle = Severity.INFO if facts.kind == "empty" and path.lower().endswith(".pyd") else Severity.WARNING
+        idle = Severity.INFO if facts.kind == "empty" and is_pyd(path) else Severity.WARNING
         importers, severity, consequence = _effect(subject, path, idle)
         code = _KINDS.get(facts.kind, "WF201")
         what = {
@@ -232,7 +232,7 @@ def _fits(machine: Machine, image: Image) -> bool:
 
 def _effect(subject: Subject, path: str, unused: Severity) -> tuple[list[str], Severity, str]:
     """Return who would get a file for an import or as a companion, how bad that is, and what happens then."""
-    edges = [edge for edge in subject.edges_to.get(path, ()) if edge.kind is EdgeKind.IMPORT or edge.required]
+    edges = [edge for edge in subject.edges_to.get(path, ()) if edge.is_import or edge.required]
     importers = sorted({subject.origin(edge.importer) for edge in edges})
     own = (outcome.event for outcome in subject.outcomes if outcome.event.path == path)
     if any(not event.guarded and event.cause != "module" for event in own):

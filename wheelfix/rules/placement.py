@@ -13,8 +13,8 @@ from wheelfix.base.values import frozen, grouped
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.packagecode import CodeNames, names_in_code
-from wheelfix.loader.view import SITE_PACKAGES
-from wheelfix.model import EdgeKind, Image, Severity, dll_key
+from wheelfix.loader.view import SITE_PACKAGES, is_pyd
+from wheelfix.model import Image, Severity, dll_key
 from wheelfix.rules.context import Subject, base, folder, key_of
 from wheelfix.rules.hints import repair_command
 from wheelfix.rules.registry import Findings, finding, rule
@@ -54,7 +54,7 @@ def shadowed_by_environment(subject: Subject) -> Findings:
     own = grouped((key_of(path), path) for path in subject.images)
     reported = set()
     for edge in subject.edges:
-        if edge.kind is not EdgeKind.IMPORT or not edge.file:
+        if not edge.is_import or not edge.file:
             continue
         winner, mine = edge.file, own.get(dll_key(edge.name), [])
         if winner in reported or not mine or winner in subject.images or not subject.reached(edge.importer):
@@ -186,7 +186,7 @@ class _DllPlaces:
     @functools.cached_property
     def _root_modules(self) -> bool:
         """Whether the package has extension modules in site-packages itself."""
-        modules = (path for path in self.view.in_folder(SITE_PACKAGES) if path.lower().endswith(".pyd"))
+        modules = (path for path in self.view.in_folder(SITE_PACKAGES) if is_pyd(path))
         return any(path in self.view.own for path in modules)
 
     @functools.cached_property

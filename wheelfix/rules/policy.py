@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from wheelfix.base.values import grouped
 from wheelfix.knowledge.families import demangle, family_of, is_mangled, is_test_artifact
 from wheelfix.knowledge.system import classify, driver_file, runtime_file
-from wheelfix.model import EdgeKind, Missing, Severity, dll_key
+from wheelfix.model import Severity, dll_key
 from wheelfix.rules.context import Subject, base, folder, inside, key_of
 from wheelfix.rules.dependencies import gather
 from wheelfix.rules.hints import drop_option, repair_command
@@ -120,7 +120,7 @@ def list_test_artifacts(subject: Subject) -> list[str]:
 
 def _needs_of(subject: Subject, artefacts: frozenset[str]) -> tuple[list[str], dict[str, list[str]]]:
     """Return missing DLLs that only the artefacts ask for, and those that others ask for too, with their names."""
-    unmet = (edge for edge in subject.edges if edge.kind is EdgeKind.IMPORT and isinstance(edge.provider, Missing))
+    unmet = (edge for edge in subject.edges if edge.is_import and edge.is_missing)
     only, shared = [], {}
     for need in gather(unmet, lambda edge: edge.importer not in artefacts):
         if need.reached:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from wheelfix.base.inputfiles import listed_modules, own_data
 from wheelfix.base.parsing import close_words
-from wheelfix.base.values import frozen, replace
+from wheelfix.base.values import distinct, frozen, replace
 from wheelfix.errors import UsageError
 from wheelfix.model import Finding, Json, Repairable, Severity, dll_key, fold
 from wheelfix.rules.wording import last_part
@@ -206,7 +206,7 @@ def matches(code: str, patterns: Iterable[str]) -> bool:
 
 def check_patterns(patterns: Iterable[str], option: str) -> tuple[str, ...]:
     """Return the patterns of ``--select`` or ``--ignore``, each once; UsageError for one that means no rule at all."""
-    kept = tuple(dict.fromkeys(pattern.strip() for pattern in patterns))
+    kept = distinct(pattern.strip() for pattern in patterns)
     if kept:  # else they are imported later, while a wheel is inflated
         load_rules()
     for pattern in kept:

@@ -14,7 +14,7 @@ from wheelfix.knowledge.families import demangle
 from wheelfix.knowledge.providers import owners_of, who_ships
 from wheelfix.knowledge.system import python_runtime, runtime_file, runtime_needed, toolset_of_build
 from wheelfix.loader.requirements import Requirements
-from wheelfix.model import Edge, EdgeKind, Finding, Image, Severity, VcRedist, dll_key, fold
+from wheelfix.model import Edge, Finding, Image, Severity, VcRedist, dll_key, fold
 from wheelfix.pe.version import newest_compiler
 from wheelfix.rules.context import Subject, base, folder, key_of
 from wheelfix.rules.dependencies import needs
@@ -65,7 +65,7 @@ def vc_runtime_too_old(subject: Subject) -> Findings:
 
 def _of_the_machine(subject: Subject) -> Findings:
     """Tell that the msvcp140.dll of the machine, or of another package, must not be older than the constexpr mutex."""
-    relied = (edge for edge in subject.edges if isinstance(edge.provider, VcRedist) and edge.kind is EdgeKind.IMPORT)
+    relied = (edge for edge in subject.edges if isinstance(edge.provider, VcRedist) and edge.is_import)
     importers = dict.fromkeys(edge.importer for edge in relied if dll_key(edge.name) == "msvcp140.dll")
     images = {path: image for path in importers if (image := subject.images.get(path)) and subject.reached(path)}
     users = [_user(subject, path, image) for path, image in images.items() if locks_unconstructed_mutex(image)]
@@ -151,7 +151,7 @@ def _users(subject: Subject) -> dict[str, list[_User]]:
     """Return who imports which runtime DLL of the wheel; parts of the runtime itself do not count."""
     found: dict[str, list[_User]] = {}
     for edge in subject.edges:
-        if edge.kind is not EdgeKind.IMPORT or not edge.file:
+        if not edge.is_import or not edge.file:
             continue
         known = runtime_file(demangle(key_of(edge.file)))
         image = subject.images.get(edge.importer)
@@ -191,9 +191,7 @@ def needs_vc_runtime(subject: Subject) -> Findings:
     """Say once per wheel which runtime DLLs have to be on the machine."""
     relied = [edge for edge in subject.edges if isinstance(edge.provider, VcRedist)]
     required = Requirements(subject.distribution.requires, subject.profile)
-    imports = [
-        edge for edge in relied if edge.kind is EdgeKind.IMPORT and not _has_own_runtime(subject, edge, required)
-    ]
+    imports = [edge for edge in relied if edge.is_import and not _has_own_runtime(subject, edge, required)]
     own = needs(subject, imports)
     if not own:
         return

@@ -95,7 +95,7 @@ class AtomicFile:
             self.path = self.target.parent / f"{PREFIX}{os.urandom(8).hex()}{SUFFIX}"
             flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
             self._descriptor = os.open(self.path, flags, 0o666)
-            if _lock(self._descriptor) is not False and self.path.exists():
+            if lock(self._descriptor) is not False and self.path.exists():
                 return
             self._close()  # another run took it for a leftover just now
 
@@ -241,7 +241,7 @@ def remove_stale(folder: Path) -> tuple[Path, ...]:
         with contextlib.suppress(OSError):
             descriptor = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
             try:
-                ours, age = _lock(descriptor), time.time() - os.fstat(descriptor).st_mtime
+                ours, age = lock(descriptor), time.time() - os.fstat(descriptor).st_mtime
                 stale = age > _QUIET if ours is None else ours
                 if stale and os.name == "posix":
                     path.unlink()
@@ -254,7 +254,7 @@ def remove_stale(folder: Path) -> tuple[Path, ...]:
     return tuple(removed)
 
 
-def _lock(descriptor: int) -> bool | None:
+def lock(descriptor: int) -> bool | None:
     """Try to lock a file: True if it is ours now, False if it is another's, None where there are no locks."""
     if sys.platform == "win32":  # there an open file cannot be removed, which is lock enough
         return None
@@ -285,14 +285,13 @@ def _environment(target: Path) -> Iterator[None]:
     try:
         yield
     except OSError as exc:
-        because = exc.strerror or str(exc)
         if exc.errno in _FULL:
             hint = "free some room, or choose another folder with --wheel-dir"
         elif isinstance(exc, PermissionError) or exc.errno == errno.EROFS:
             hint = "choose a folder that can be written to, or close the program that has the file open"
         else:
             hint = "check the folder and the disk"
-        raise EnvironmentFailure(f"cannot write {target}", because=because, hint=hint) from exc
+        raise EnvironmentFailure(f"cannot write {target}", because=exc, hint=hint) from exc
 
 
 # ----------------------------------------------------------------------------------------------------------- workfolder
@@ -321,7 +320,7 @@ class WorkFolder:
             self._make(lambda: tempfile.mkdtemp(prefix=FOLDER_PREFIX, dir=base))
         except OSError as exc:
             raise EnvironmentFailure(
-                "cannot make a temporary folder", because=exc.strerror or str(exc), hint="set TMPDIR to another place"
+                "cannot make a temporary folder", because=exc, hint="set TMPDIR to another place"
             ) from exc
 
     @defer_interrupts
@@ -334,7 +333,7 @@ class WorkFolder:
             except FileNotFoundError:
                 continue  # another run took the empty folder for a leftover
             self._remove = weakref.finalize(self, _remove, self.path, descriptor)
-            if _lock(descriptor) is not False and mark.exists():
+            if lock(descriptor) is not False and mark.exists():
                 return
             self._remove()  # another run took it for a leftover just now
 
@@ -396,7 +395,7 @@ def _is_left_behind(folder: Path) -> bool:
         old = time.time() - status.st_mtime > _PROGRAM
         return old and len(folder.name) == len(FOLDER_PREFIX) + 8 and not any(folder.iterdir())
     try:
-        ours = _lock(descriptor)
+        ours = lock(descriptor)
         return time.time() - status.st_mtime > _QUIET_FOLDER if ours is None else ours
     finally:
         os.close(descriptor)

@@ -80,7 +80,7 @@ class FileSource:
             self._file = open_regular(path, links=links)
             self._state = self._look()
         except OSError as exc:
-            raise EnvironmentFailure(f"cannot read {path}", because=exc.strerror or str(exc)) from exc
+            raise EnvironmentFailure(f"cannot read {path}", because=exc) from exc
         self._lock = threading.Lock()
 
     @property
@@ -111,8 +111,7 @@ class FileSource:
             while 0 < len(data) < length and (more := self._read(offset + len(data), length - len(data))):
                 data += more
         except (OSError, ValueError) as exc:  # ValueError: it is closed
-            because = getattr(exc, "strerror", None) or str(exc)
-            raise EnvironmentFailure(f"cannot read {self.path}", because=because) from exc
+            raise EnvironmentFailure(f"cannot read {self.path}", because=exc) from exc
         return data
 
     def _read(self, offset: int, length: int) -> bytes:

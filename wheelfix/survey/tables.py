@@ -17,6 +17,7 @@ from wheelfix.base.values import frozen
 from wheelfix.errors import EnvironmentFailure, InputError, MissingExtra, UsageError
 from wheelfix.knowledge.targets import NAMES, known_target, presence
 from wheelfix.model import Machine
+from wheelfix.streams.output import lock
 from wheelfix.streams.pool import defer_interrupts
 
 if TYPE_CHECKING:
@@ -175,20 +176,20 @@ TABLES: tuple[Table, ...] = (
 if sys.platform == "win32":
     import msvcrt
 
-    _FAR = 1 << 30  # a byte that nothing reads: on Windows a locked one cannot be read by others
+_FAR = 1 << 30
+"""A byte that nothing reads: on Windows a locked one cannot be read by others."""
 
-    def _lock(descriptor: int) -> None:
-        os.lseek(descriptor, _FAR, os.SEEK_SET)
-        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
 
-    _TAKEN: tuple[type[OSError], ...] = (OSError,)
-else:
-    import fcntl
-
-    def _lock(descriptor: int) -> None:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-    _TAKEN = (BlockingIOError,)
+def _is_ours(descriptor: int) -> bool:
+    """Lock a file; whether no other process has it."""
+    if sys.platform == "win32":
+        try:
+            os.lseek(descriptor, _FAR, os.SEEK_SET)
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+    return lock(descriptor) is not False
 
 
 @contextlib.contextmanager
@@ -200,14 +201,7 @@ def locked_file(path: Path) -> Iterator[bool]:
         yield True
         return
     try:
-        try:
-            _lock(descriptor)
-        except _TAKEN:
-            yield False
-            return
-        except OSError:
-            pass
-        yield True
+        yield _is_ours(descriptor)
     finally:
         os.close(descriptor)
 
@@ -399,7 +393,7 @@ def _writing(folder: Path) -> Any:
     except OSError as exc:
         raise EnvironmentFailure(
             f"cannot write {folder}",
-            because=exc.strerror or str(exc),
+            because=exc,
             hint="what is there is whole; free some space or fix the access, and run the same command again",
         ) from exc
 

@@ -427,10 +427,10 @@ def _open(url: str) -> tuple[Any, str]:
         system, path = fsspec.core.url_to_fs(url)
     except ImportError as exc:
         hint = f"pip install {_driver(exc)}" if _driver(exc) in DRIVERS else ""
-        raise UsageError(f"{shown_url(url)} cannot be read", because=str(exc), hint=hint) from exc
+        raise UsageError(f"{shown_url(url)} cannot be read", because=exc, hint=hint) from exc
     except ValueError as exc:
         hint = "a URL such as s3://, gs://, abfs:// or https://, or a folder"
-        raise UsageError(f"{shown_url(url)} cannot be read", because=str(exc), hint=hint) from exc
+        raise UsageError(f"{shown_url(url)} cannot be read", because=exc, hint=hint) from exc
     return system, path
 
 

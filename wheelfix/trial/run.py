@@ -19,7 +19,7 @@ from wheelfix.archive.names import FileName, installed_path
 from wheelfix.archive.reader import Archive
 from wheelfix.base.options import RootOptions, ScanOptions, all_cores
 from wheelfix.base.programs import Finished, python_command, run_program
-from wheelfix.base.values import dataclass, field
+from wheelfix.base.values import dataclass, distinct, field
 from wheelfix.errors import EnvironmentFailure, InputError, UsageError, failure_of
 from wheelfix.exam.examination import Examination, FailedInput
 from wheelfix.exam.sets import open_parts, open_set
@@ -32,7 +32,7 @@ from wheelfix.loader.packageloading import extension_modules, has_entry, loading
 from wheelfix.loader.predict import absent_folder_code, error_line, predict_absent, shown_path
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.requirements import holds_on_target, parse_requirement
-from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name, parent
+from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name, is_pyd, key_of, parent
 from wheelfix.model import LoadEvent, LoadOutcome, Machine, Prediction, Severity, canonical, dll_key
 from wheelfix.rules.codeloads import unsure_code_loads
 from wheelfix.rules.failures import depends_on_import_order
@@ -75,7 +75,7 @@ def modules_to_try(view: FileView, profile: Profile, asked: Sequence[str] = (), 
                 raise UsageError(
                     f"--module {module}", because="that is not the name of a module", hint="pkg or pkg._ext"
                 )
-        return tuple(dict.fromkeys(asked))
+        return distinct(asked)
     extensions = [module_name(path) for path in extension_modules(view, profile)]
     tops = list(_top_level(view))
     found = dict.fromkeys([*tops, *(module for module in extensions if _is_name(module))])
@@ -94,7 +94,7 @@ def _top_level(view: FileView) -> Iterator[str]:
     inside = sorted(path[len(SITE_PACKAGES) + 1 :] for path in own if path.startswith(SITE_PACKAGES + "/"))
     packages = {parent(path) for path in inside if path.endswith("/__init__.py")}
     single = {path.removesuffix(".py") for path in inside if path.endswith(".py") and "/" not in path}
-    single |= {path.split(".")[0] for path in inside if path.lower().endswith(".pyd") and "/" not in path}
+    single |= {path.split(".")[0] for path in inside if is_pyd(path) and "/" not in path}
     outer = {package for package in packages if packages.isdisjoint(map(str, PurePosixPath(package).parents))}
     for name in sorted(outer | single):
         dotted = name.replace("/", ".")
@@ -395,7 +395,7 @@ class Expectations:
         failure = end.fault.failure if end.fault is not None else None
         if failure is None or failure.code != MOD_NOT_FOUND:
             return False
-        return not self._view.named(dll_key(base_name(failure.chain[-1])))
+        return not self._view.named(key_of(failure.chain[-1]))
 
     def _may_load_more(self, end: ImportEnd) -> str:
         """A module that fails and is named by one that was loaded: what compiled code imports is not read."""
@@ -585,7 +585,6 @@ def _placed(path: str, target: Interpreter) -> LoadedFile:
     return LoadedFile(plain, "windows" if windows else "elsewhere")
 
 
-MISSING = 126
 WINSOCK = range(10000, 12000)
 """Codes of the network, which is switched off; the loader gives none of them."""
 PASSED_OVER = ("foreign-dependency-32",)
@@ -633,7 +632,7 @@ def _compare_failures(expected: Expected, observed: Observed, codes: set[int]) -
         cause = observed.cause
         return Agreement.DIFFERS, f"predicted for {expected.named}, it is about {cause.message if cause else '?'}"
     missing = {dll_key(name) for name, _ in observed.missing}
-    if expected.code == MISSING and missing and dll_key(expected.missing) not in missing:
+    if expected.code == MOD_NOT_FOUND and missing and dll_key(expected.missing) not in missing:
         names = ", ".join(dict.fromkeys(name for name, _ in observed.missing))
         return Agreement.DIFFERS, f"predicted that {expected.missing} is missing, it is {names}"
     return Agreement.AGREES, ""
@@ -678,7 +677,7 @@ def windows_codes(observed: Observed) -> set[int]:
     mapping, binding = ({row.windows or 0 for row in rows if row.phase == phase} for phase in ("map", "bind"))
     code = _code(observed)
     if not observed.works and code:
-        return mapping | ({code} if code != MISSING or not mapping else set())
+        return mapping | ({code} if code != MOD_NOT_FOUND or not mapping else set())
     return mapping or binding or {code}
 
 
@@ -693,7 +692,7 @@ def wine_cannot_tell(expected: Expected, observed: Observed, machine: Machine) -
         return _sentence("unimplemented-function")
     if expected.answer is ImportAnswer.FAILS and dll_key(expected.missing) in _answered_by_wine(observed):
         return _sentence("builtin-dll", expected.missing)
-    if not observed.works and _code(observed) == MISSING and not _is_missing(expected, observed):
+    if not observed.works and _code(observed) == MOD_NOT_FOUND and not _is_missing(expected, observed):
         absent = [name for name, _ in observed.missing if _of_windows(name, machine)]
         if absent:
             return _sentence("absent-system-dll", absent[0])

@@ -27,7 +27,7 @@ from wheelfix.pe.image import read_image
 from wheelfix.remote.addresses import is_url
 from wheelfix.remote.client import Client
 from wheelfix.remote.ranges import download
-from wheelfix.streams.output import _lock as lock
+from wheelfix.streams.output import lock
 from wheelfix.streams.source import FileSource
 from wheelfix.trial.model import Interpreter, Note, PythonFacts, silent
 

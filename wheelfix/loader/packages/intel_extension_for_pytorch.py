@@ -41,8 +41,6 @@ def recognise(view: FileView) -> PackageLoading | None:
             folders=(_BIN, "Library/bin", f"{BASE}/Library/bin"),
             names=("vcruntime140.dll", "msvcp140.dll", "vcruntime140_1.dll"),
             events=tuple(LoadEvent(path, "intel_extension_for_pytorch-glob") for path in dlls),
-            error='OSError: [WinError {code}] {text} Error loading "{path}" or one of its dependencies.',
             after=("torch",),
-            retries_on_path=True,
         ),
     )

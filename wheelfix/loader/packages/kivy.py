@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import distinct
 from wheelfix.loader.packagecode import CodeReader
 from wheelfix.loader.packageloading import PackageLoading
 from wheelfix.loader.profile import Profile
@@ -28,7 +29,7 @@ def recognise(view: FileView) -> PackageLoading | None:
     """Return what importing the kivy package in a view adds; None where that is not known."""
     if _RUNS_THEM not in (view.read_text(_INIT) or ""):
         return None
-    folders = tuple(dict.fromkeys(_folders(view)))
+    folders = distinct(_folders(view))
     is_known = bool(folders) or (view.beside is not None and view.beside.complete)
     return PackageLoading(package="kivy", adds=((_INIT, folders),)) if is_known else None
 

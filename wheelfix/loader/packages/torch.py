@@ -162,8 +162,6 @@ def recognise(view: FileView) -> PackageLoading | None:
             # The last of them not on ARM64 in newer releases.
             names=tuple(name for name in _C_RUNTIME if name != _C_RUNTIME[-1] or name in text),
             events=(*rocm_preloads(view), *(LoadEvent(path, "torch-glob") for path in dlls)),
-            error='OSError: [WinError {code}] {text} Error loading "{path}" or one of its dependencies.',
-            retries_on_path=True,
             toolkit_unless="cudart64*.dll",
             test_programs=r"\A(?:test_\w+|\w+_test|\w+_benchmark)\.exe",
         ),

@@ -555,7 +555,7 @@ def user_roots(path: Path) -> RootStore:
         state = path.stat()
         return _user_roots(path, state.st_mtime_ns, state.st_size)
     except OSError as exc:
-        raise EnvironmentFailure(f"cannot read {path}", because=exc.strerror or str(exc)) from exc
+        raise EnvironmentFailure(f"cannot read {path}", because=exc) from exc
 
 
 @functools.lru_cache(maxsize=8)

@@ -13,6 +13,7 @@ from collections import deque
 from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.base.values import dataclass, field, frozen, grouped, replace
+from wheelfix.loader.view import is_pyd
 from wheelfix.model import (
     Edge,
     InView,
@@ -115,7 +116,7 @@ def build_graph(report: ScanReport) -> Graph:
         target = _target(edge, nodes, numbers)
         if target is not None:
             fault = f"without {', '.join(map(str, edge.unexported[:20]))}" if edge.unexported else ""
-            if isinstance(edge.provider, Missing) and nodes[target].in_wheel:
+            if edge.is_missing and nodes[target].in_wheel:
                 fault = "not found there"
             link = Link(source, target, edge.kind.value, edge.required, fault)
             links.setdefault((source, target, link.kind), link)
@@ -130,7 +131,7 @@ def _image_node(image: ScannedImage) -> Node:
     name = posixpath.basename(image.path.replace("\\", "/"))
     if isinstance(image.facts, Malformed):
         return Node(name, image.path, "malformed", image.facts.size, {"broken": image.facts.reason})
-    kind = "module" if name.lower().endswith(".pyd") else "dll" if image.facts.is_dll else "program"
+    kind = "module" if is_pyd(name) else "dll" if image.facts.is_dll else "program"
     facts = {"machine": image.facts.machine.value}
     if image.version is not None:
         facts["version"] = str(image.version)
