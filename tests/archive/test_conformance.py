@@ -73,7 +73,7 @@ TEXT_STORED = b"".join(b"line %d of a file that repeats\n" % number for number i
 
 
 def build(folder: Path, **files: bytes) -> Path:
-    members: dict[str, bytes | str] = {"pkg/__init__.py": ""}
+    members = {"pkg/__init__.py": ""}
     members |= {f"pkg/{name}.txt": data for name, data in files.items()}
     return build_wheel(folder, "pkg", "1.0", "py3-none-any", members, purelib=True, stored=True)
 

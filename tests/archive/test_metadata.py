@@ -291,7 +291,7 @@ def test_names_made_of_names():
 
 def variant_wheel(folder: Path, description: str | None, imports: dict[str, list[str]] | None = None) -> Path:
     """A wheel with the label ``v3`` and this ``variant.json``."""
-    files: dict[str, bytes | str] = {
+    files = {
         "pkg/__init__.py": "",
         "pkg/_m.cp311-win_amd64.pyd": forge_dll("_m.pyd", exports=["PyInit__m"], imports=imports or {}),
     }

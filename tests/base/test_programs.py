@@ -191,7 +191,7 @@ def package(folder: Path, **more: list[str]) -> tuple[Path, RepairOptions]:
     module = forge_dll(
         "ext.pyd", imports={"frobnicate.dll": ["frob"]}, delay_imports=dict(more), exports=["PyInit_ext"]
     )
-    files: dict[str, bytes | str] = {"pkg/__init__.py": "", "pkg/ext.cp311-win_amd64.pyd": module}
+    files = {"pkg/__init__.py": "", "pkg/ext.cp311-win_amd64.pyd": module}
     wheel = build_wheel(folder / "dist", files=files)
     root = folder_of(folder / "root", "frobnicate.dll:frob")
     scan = ScanOptions(roots=RootOptions(roots=(root,), discover=False), jobs=1)

@@ -52,7 +52,7 @@ def dll(name: str) -> bytes:
     return library(name, "KERNEL32.dll:Sleep")
 
 
-FILES: dict[str, bytes | str] = {
+FILES = {
     "pkg/__init__.py": "",
     "pkg/_core.cp311-win_amd64.pyd": dll("_core.pyd"),
     "pkg/libs/helper.dll": dll("helper.dll"),

@@ -365,7 +365,7 @@ FAR |= {f"pkg/m{count}.py": "from ._gone import f\n" if count == 79 else "" for 
 def test_a_module_that_is_imported_for_certain_in_an_import_that_is_not_followed_to_its_end(
     tmp_path, files, tag, found
 ):
-    own: dict[str, str | bytes] = {"pkg/other.py": "", "pkg/_a.pyd": forge_dll("_a.pyd"), **files}
+    own = {"pkg/other.py": "", "pkg/_a.pyd": forge_dll("_a.pyd"), **files}
     report = scan(build_wheel(tmp_path, "pkg", "1.0", f"{tag}-{tag}-win_amd64", files=own))
     errors = [item.subject for item in report.findings if item.severity is Severity.ERROR and item.code == "WF332"]
     assert errors == (["pkg._gone"] if found else [])

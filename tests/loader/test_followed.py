@@ -16,7 +16,7 @@ TAIL = ".cp311-win_amd64.pyd"
 
 def predicted(folder: Path, code: str) -> str:
     """The line predicted for a package with two modules that fail, and one of a subpackage."""
-    files: dict[str, bytes | str] = {"p/__init__.py": code, "p/sub/__init__.py": "from . import _s\n"}
+    files = {"p/__init__.py": code, "p/sub/__init__.py": "from . import _s\n"}
     for path in ("p/_a", "p/_z", "p/sub/_s"):
         name = path.rpartition("/")[2]
         files[path + TAIL] = forge_dll(f"{name}.pyd", imports={"gone.dll": ["f"]}, exports=[f"PyInit_{name}"])

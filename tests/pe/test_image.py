@@ -228,7 +228,7 @@ class Body:
         return raw_pe(bytes(self.data), directories, wide=self.wide, **options)
 
 
-WANTED: dict[str, list[Symbol]] = {
+WANTED = {
     "KERNEL32.dll": ["LoadLibraryW", "GetProcAddress", 17],
     "Spelled.DLL": [],
     "zlib1": [1, 65535],

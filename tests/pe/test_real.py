@@ -84,7 +84,7 @@ def pefile_version(image: Any) -> object:
     fixed = image.VS_FIXEDFILEINFO[0]
     halves = (fixed.FileVersionMS, fixed.FileVersionLS, fixed.ProductVersionMS, fixed.ProductVersionLS)
     numbers = tuple(part for half in halves for part in (half >> 16, half & 0xFFFF))
-    strings: dict[str, str] = {}
+    strings = {}
     for info in image.FileInfo[0]:
         for table in getattr(info, "StringTable", ()):
             for key, value in table.entries.items():

@@ -96,7 +96,7 @@ class Bench:
     ) -> None:
         self.folder = folder
         module = extension(f"{dll}:omp_get_num_threads", name="ext")
-        own: dict[str, bytes | str] = {"pkg/__init__.py": "", "pkg/ext.cp311-win_amd64.pyd": module, **(files or {})}
+        own = {"pkg/__init__.py": "", "pkg/ext.cp311-win_amd64.pyd": module, **(files or {})}
         self.wheel = build_wheel(folder / "dist", files=own, stored=True)
         self.root = folder / "root"
         self.root.mkdir()
@@ -247,7 +247,7 @@ def _source(**values: object) -> Edit:
     return lambda plan: plan["additions"][0]["source"].update(values)
 
 
-EDITS: dict[str, Edit] = {
+EDITS = {
     # Of names that lead elsewhere one is enough: tests/archive/test_names.py has the others.
     "output-above": lambda plan: plan.update(output="../../evil-1.0-py3-none-any.whl"),
     "output-no-wheel": lambda plan: plan.update(output="evil.exe"),

@@ -327,7 +327,7 @@ def made_with_real_wheels(tmp_path: Path) -> tuple[Path, Path, Path]:
     """A package that loads a DLL for which the vendors' own are needed, its repair, and the vendors' wheels."""
     core = forge_dll("_core.dll", imports={CUDART: ["cudaMalloc"], OPENMP: ["omp_get_num_threads"]})
     load = 'import ctypes\nimport os\nctypes.WinDLL(os.path.join(os.path.dirname(__file__), "_core.dll"))\n'
-    files: dict[str, bytes | str] = {"pkg/__init__.py": load, "pkg/_core.dll": core}
+    files = {"pkg/__init__.py": load, "pkg/_core.dll": core}
     built, wheels = build_wheel(tmp_path / "dist", files=files), tmp_path / "wheels"
     wheels.mkdir()
     for name in REAL:

@@ -169,7 +169,7 @@ def wheel(folder: Path, where: Machinery, loading_code: str) -> Path:
         "tbb12.dll": [name for name in tbb if name in old],
         "uv.dll": ["f"],
     }
-    files: dict[str, bytes | str] = {
+    files = {
         "torch/__init__.py": loading_code,
         "torch/version.py": "__version__ = '2.0.1+cu117'\ncuda = '11.7'\n",
         "torch/lib/torch_cpu.dll": forge_dll("torch_cpu.dll", imports=cpu, exports=("f",)),

@@ -11,7 +11,6 @@ import zipfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 import pytest
 
@@ -103,7 +102,7 @@ def assert_closed(path: Path, folder: Path) -> None:
     config = lief.PE.ParserConfig()
     for part in ("exceptions", "reloc", "rsrc", "signature", "arm64x_binary"):
         setattr(config, f"parse_{part}", False)
-    images: dict[str, Any] = {}
+    images = {}
     with zipfile.ZipFile(path) as archive:
         for name in archive.namelist():
             if name.startswith(LIB) and name.endswith(".dll"):

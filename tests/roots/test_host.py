@@ -71,7 +71,7 @@ class Key:
 @pytest.fixture
 def winreg(monkeypatch: pytest.MonkeyPatch) -> dict[str, Key]:
     """Windows' module with a made-up content."""
-    keys: dict[str, Key] = {}
+    keys = {}
 
     def open_key(_hive: int, path: str, _reserved: int, _access: int) -> Key:
         if path not in keys:
@@ -79,7 +79,7 @@ def winreg(monkeypatch: pytest.MonkeyPatch) -> dict[str, Key]:
         return keys[path]
 
     fake = types.ModuleType("winreg")
-    content: dict[str, object] = {
+    content = {
         "HKEY_LOCAL_MACHINE": 1,
         "HKEY_CURRENT_USER": 2,
         "KEY_READ": 4,

@@ -132,7 +132,7 @@ def _changed(at: int, field: int, value: str) -> Callable[[Rows], Rows]:
     return change
 
 
-RECORDS: dict[str, Callable[[Rows], Rows]] = {
+RECORDS = {
     "row-missing": lambda rows: rows[1:],
     "row-orphan": lambda rows: [*rows, ["pkg/gone.dll", ABC, "7"]],
     "row-twice": lambda rows: [rows[0], *rows],

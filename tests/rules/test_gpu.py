@@ -146,7 +146,7 @@ MANY = tuple(f"sm_{number}" for number in (50, 60, 70, 75, 80, 86, 90))
 def findings(
     folder: Path, own: tuple[str, ...], library: tuple[str, ...], name: str = "cudnn64_8.dll"
 ) -> list[Finding]:
-    files: dict[str, bytes | str] = {
+    files = {
         "torch/__init__.py": "",
         f"{TORCH_LIB}/torch_cuda.dll": gpu_dll("torch_cuda.dll", *own),
         f"{TORCH_LIB}/{name}": gpu_dll(name, *library),

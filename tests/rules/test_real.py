@@ -78,7 +78,7 @@ OPENMP_2023 = "intel_openmp-2023.2.0-py2.py3-none-win_amd64.whl"
 
 def mixed(folder: Path, **parts: str) -> Path:
     """A wheel put together from files of others: name without ending to the wheel it comes from."""
-    files: dict[str, bytes] = {"pkg/__init__.py": b""}
+    files = {"pkg/__init__.py": b""}
     for name, source in parts.items():
         with zipfile.ZipFile(tiers.wheel(source)) as archive:
             (member,) = (item for item in archive.namelist() if item.endswith(f"/{name.replace('__', '.')}.dll"))

@@ -28,7 +28,7 @@ from wheelfix.survey.wheelrows import (
 )
 
 pytestmark = pytest.mark.slow
-NOTHING_SAID: dict[str, list[str]] = {"assume": [], "no_assume": []}
+NOTHING_SAID = {"assume": [], "no_assume": []}
 
 
 @pytest.fixture

@@ -87,7 +87,7 @@ def test_without_a_timestamp_it_does_not(roots):
 
 OIDS_V2 = "signing-certificate"
 STRANGE = authority("Strange Root", key=make_key(50))
-BAD: dict[str, tuple[Any, str]] = {
+BAD = {
     "foreign-key": (stamp(signing_key=make_key(3)), "not by the key"),
     "counter-foreign-key": (counter(signing_key=make_key(3)), "not by the key"),
     "another-signature": (lambda s: stamp()(b"x" + s), "for another signature"),
