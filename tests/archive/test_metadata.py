@@ -23,7 +23,7 @@ from wheelfix.plan.make import output_name
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"),
+    "name, expected",
     [
         (
             "torch-2.7.1-cp311-cp311-win_amd64.whl",
@@ -254,7 +254,7 @@ TAGS = ("cp313-cp313-win_amd64",)
 
 
 @pytest.mark.parametrize(
-    ("name", "build", "tags", "variant"),
+    "name, build, tags, variant",
     [
         ("numpy-2.3.2-1-cp313-cp313-win_amd64-x86_64_v3.whl", "1", TAGS, "x86_64_v3"),
         ("torch-2.9-cp313-cp313-win_amd64-cu12.8.whl", "", TAGS, "cu12.8"),
@@ -310,7 +310,7 @@ GOOD = json.dumps(DOCUMENT)
 
 
 @pytest.mark.parametrize(
-    ("description", "expected"),
+    "description, expected",
     [
         (GOOD, ["WF129"]),
         (None, ["WF129", "WF131"]),

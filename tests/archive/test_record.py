@@ -30,7 +30,7 @@ SHA512 = encode_digest(hashlib.sha512(b"hello").digest())
 
 
 @pytest.mark.parametrize(
-    ("line", "row", "kinds"),
+    "line, row, kinds",
     [
         (f"a.py,sha256={DIGEST},5", Row("a.py", "sha256", DIGEST, 5), []),
         (f"a.py,sha256={DIGEST}=,5", Row("a.py", "sha256", DIGEST + "=", 5), ["row-malformed"]),

@@ -21,7 +21,7 @@ OWN_TABLES = {"knowledge/tables.py", "knowledge/cards.py"} | {
 
 
 @pytest.mark.parametrize(
-    ("text", "number"),
+    "text, number",
     [("0", 0), ("007", 7), ("123456789", 123456789)]
     + [(text, None) for text in ("", "²", "٣", "１", "-1", "+1", " 1", "1_0", "1.0", "0x1", "1234567890", LONG)],
 )
@@ -30,7 +30,7 @@ def test_whole_number(text, number):
 
 
 @pytest.mark.parametrize(
-    ("text", "numbers"),
+    "text, numbers",
     [
         ("12.4.1-rc1", (12, 4, 1)),
         ("12.4rc1.9", (12, 4)),

@@ -92,7 +92,7 @@ def test_tables_are_found_inside_a_zip(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("pattern", "starts"),
+    "pattern, starts",
     [
         (r"(msvc[rp]|vcomp|mfcm?)90u?\.dll|vcomp\.dll", ("msvc", "vcomp", "mfc", "vcomp")),
         (r"(?P<kind>tcl(?:8|9)|tk)\d+\.dll", ("tcl", "tk")),

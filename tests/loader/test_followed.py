@@ -26,7 +26,7 @@ def predicted(folder: Path, code: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("code", "module"),
+    "code, module",
     [
         ("from ._z import x\nfrom ._a import y\n", "_z"),
         ("from . import _a, _z\n", "_a"),

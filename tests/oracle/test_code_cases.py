@@ -38,7 +38,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "case"), CASES)
+@pytest.mark.parametrize("name, case", CASES)
 def test_predictions_are_what_was_recorded(name, case, tmp_path):
     results = []
     for count, (variant, absent, foreign) in enumerate(variants(case)):

@@ -1,7 +1,5 @@
 """Predictions for real packages with loading code of their own, compared with what was recorded in a Windows Python."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Lists of what a Windows has: ``wine`` is what Wine has, and the scripts that make a list run on a Windows Python."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

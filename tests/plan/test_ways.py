@@ -272,7 +272,7 @@ def test_the_code_comes_before_all_that_may_not_stay_first(before, first):
     assert with_loading_code(after, [SUPPLIED], "pkg/__init__.py") == after
 
 
-@pytest.mark.parametrize(("code", "why"), [(b"def (:\n", "not valid Python"), (b"'doc'; import a\n", "several")])
+@pytest.mark.parametrize("code, why", [(b"def (:\n", "not valid Python"), (b"'doc'; import a\n", "several")])
 def test_a_file_without_a_place_for_the_code(code, why):
     with pytest.raises(CannotRepair, match=why):
         with_loading_code(code, [SUPPLIED], "pkg/__init__.py")

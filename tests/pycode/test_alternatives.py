@@ -51,7 +51,7 @@ def test_only_so_many_ways_are_taken():
 
 
 @pytest.mark.parametrize(
-    ("code", "at_import"),
+    "code, at_import",
     [
         ("if unknown:\n    {}", True),
         ("while unknown:\n    {}", True),
@@ -90,7 +90,7 @@ def test_the_names_of_what_loads_are_told_once():
 
 
 @pytest.mark.parametrize(
-    ("module", "expected"),
+    "module, expected",
     [("os.path", True), ("distutils.util", True), ("tomllib", True), ("numpy", False), ("pkg.os", False)],
 )
 def test_modules_of_the_standard_library_also_those_that_are_gone(module, expected):

@@ -1,7 +1,5 @@
 """Attributes of objects and classes of a package are looked up as Python does it."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.pycode.running import interpreted, run_by_python, sections

@@ -1,7 +1,5 @@
 """Branches, loops, exceptions and context managers go the way that Python goes."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.pycode.running import interpreted, run_by_python, sections, unclear

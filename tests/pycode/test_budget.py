@@ -85,7 +85,7 @@ def test_memory_stays_small(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "reason"),
+    "name, reason",
     [
         pytest.param("nested loops", "go on for too long", marks=pytest.mark.slow),
         pytest.param("many long strings", "go on for too long", marks=pytest.mark.slow),

@@ -1,7 +1,5 @@
 """What Python code that is followed finds of the files of a view."""
 
-from __future__ import annotations
-
 from tests.support.views import make_view
 from wheelfix.loader.profile import Profile
 from wheelfix.pycode.windows import ViewFiles

@@ -1,7 +1,5 @@
 """What a ``try`` catches of a load that fails, in every way in which code loads."""
 
-from __future__ import annotations
-
 import ast
 import json
 
@@ -14,7 +12,7 @@ from wheelfix.pycode.sourcecode import catches
 
 
 @pytest.mark.parametrize(
-    ("caught", "kind", "expected"),
+    "caught, kind, expected",
     [
         ("OSError", "FileNotFoundError", True),
         ("FileNotFoundError", "OSError", False),
@@ -48,7 +46,7 @@ GUARDS = {
 
 @pytest.mark.parametrize("guard", GUARDS)
 @pytest.mark.parametrize(
-    ("action", "caught", "fails"),
+    "action, caught, fails",
     [
         (IMPORT, "ImportError", False),
         (IMPORT, "Exception", False),

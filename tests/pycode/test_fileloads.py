@@ -1,7 +1,5 @@
 """Reading DLL folders and loads out of Python source without running it."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.pycode.running import read
@@ -162,7 +160,7 @@ def test_folders_behind_an_exception_that_other_programs_prevent_are_unread():
 
 
 @pytest.mark.parametrize(
-    ("code", "loads"),
+    "code, loads",
     [
         ("import ctypes\nctypes.windll.user32.GetActiveWindow()\n", False),
         ("from ctypes import windll\nwindll.kernel32.GetTickCount()\n", False),

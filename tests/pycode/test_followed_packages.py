@@ -66,7 +66,7 @@ def test_nothing_is_said_of_a_package_that_asks_for_something_else_first(tmp_pat
     assert "WF331" not in [item.code for item in scanned(tmp_path, code + LOAD, core=CORE).findings]
 
 
-@pytest.mark.parametrize(("dlls", "verdict"), [({}, Verdict.UNSURE), ({"other": CORE}, Verdict.BROKEN)])
+@pytest.mark.parametrize("dlls, verdict", [({}, Verdict.UNSURE), ({"other": CORE}, Verdict.BROKEN)])
 def test_a_wheel_without_dlls_leaves_a_library_to_the_user(tmp_path, dlls, verdict):
     """python-magic has none; a wheel that brings others has lost this one."""
     code = (
@@ -122,7 +122,7 @@ def test_the_words_of_a_class_statement_reach_its_base():
 
 
 @pytest.mark.parametrize(
-    ("path", "expected"),
+    "path, expected",
     [
         ("pyglet/libs/x11/xrandr.py", False),
         ("numpy/tests/test_ctypeslib.py", False),

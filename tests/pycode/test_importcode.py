@@ -13,7 +13,7 @@ PATH = "Lib/site-packages/pkg/sub/mod.py"
 
 
 @pytest.mark.parametrize(
-    ("source", "expected"),
+    "source, expected",
     [
         ("import a.b, c as d", {"a.b": False, "c": False}),
         ("from . import x", {"pkg.sub": False, "pkg.sub.x": False}),
@@ -62,7 +62,7 @@ def test_a_handler_that_raises_does_not_go_on():
 
 
 @pytest.mark.parametrize(
-    ("source", "expected"),
+    "source, expected",
     [
         ("lazy_import('pkg.sub._a', ['name'])", True),
         ('LATER = {"name": "pkg.sub._a"}', True),

@@ -27,7 +27,7 @@ def end_of(code: str, files: dict[str, bytes | str] | None = None, *, complete: 
 
 
 @pytest.mark.parametrize(
-    ("code", "error"),
+    "code, error",
     [
         ("ctypes.CDLL(os.path.join(HERE, 'core.dll'))", ""),
         ("ctypes.CDLL(os.path.join(HERE, 'gone.dll'))", "FileNotFoundError"),
@@ -50,7 +50,7 @@ def test_what_a_package_ends_with(code, error):
 
 
 @pytest.mark.parametrize(
-    ("name", "error"), [("_a.pyd", ""), ("_a.cp311t-win_amd64.pyd", ""), ("_a.cp312-win_amd64.pyd", "ImportError")]
+    "name, error", [("_a.pyd", ""), ("_a.cp311t-win_amd64.pyd", ""), ("_a.cp312-win_amd64.pyd", "ImportError")]
 )
 def test_the_extension_modules_of_one_python(name, error):
     """NumPy for a free-threaded Python names its modules ``.cp313t-win_amd64.pyd``."""
@@ -166,7 +166,7 @@ def test_modules_of_a_package_that_takes_over_the_names_of_another_are_in_its_fo
 
 
 @pytest.mark.parametrize(
-    ("spec", "ran"),
+    "spec, ran",
     [
         ("util.spec_from_file_location('other', os.path.join(HERE, 'deps', 'one', '__init__.py'))", True),
         ("next(iter(pkgutil.iter_modules([os.path.join(HERE, 'deps')]))).module_finder.find_spec('one')", True),

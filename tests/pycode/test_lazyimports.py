@@ -42,7 +42,7 @@ def test_using_a_name_imports_it(code):
     assert f"{SITE}pkg/heavy.py" in end.ran
 
 
-@pytest.mark.parametrize(("python", "error"), [((3, 15), ""), ((3, 14), "FileNotFoundError")])
+@pytest.mark.parametrize("python, error", [((3, 15), ""), ((3, 14), "FileNotFoundError")])
 def test_the_list_of_lazy_modules_is_for_new_pythons(python, error):
     code = "__lazy_modules__ = ['pkg.heavy']\nfrom pkg.heavy import x\n"
     assert end_of(code, python, heavy=GONE).error == error
@@ -64,7 +64,7 @@ def test_an_extension_module_that_is_only_imported_lazily_does_not_break_the_pac
     assert (end.decided, end.error) == (True, "")
 
 
-@pytest.mark.parametrize(("installed", "error"), [(True, ""), (False, "ModuleNotFoundError")])
+@pytest.mark.parametrize("installed, error", [(True, ""), (False, "ModuleNotFoundError")])
 def test_a_module_of_the_package_with_the_name_of_a_distribution_imports_that(installed, error):
     """tcod has ``tcod/cffi.py``, which does ``import cffi``."""
     files = {

@@ -1,7 +1,5 @@
 """Methods of texts, lists, dictionaries, sets and paths give what Python gives, or nothing that is known."""
 
-from __future__ import annotations
-
 from pathlib import PureWindowsPath
 
 import pytest
@@ -108,7 +106,7 @@ PATHS = {
 }
 
 
-@pytest.mark.parametrize(("expression", "expected"), PATHS.items())
+@pytest.mark.parametrize("expression, expected", PATHS.items())
 def test_paths_are_those_of_the_package(expression, expected):
     start = "from pathlib import Path\nP = Path(__file__).parent / 'core.dll'\n"
     files = {"core.dll": b"MZ", "lib/notes.txt": "one\n"}

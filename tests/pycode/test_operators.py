@@ -1,7 +1,5 @@
 """Operators, comparisons and conditions give what Python gives, or nothing that is known."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.pycode.running import interpreted, run_by_python

@@ -89,7 +89,7 @@ NEEDS_CUDA = forge_dll("core.dll", imports=[("cublas64_12.dll", ["f"])])
 
 
 @pytest.mark.parametrize(
-    ("looks", "bare", "decided"),
+    "looks, bare, decided",
     [
         ("", False, True),
         ("os.environ.get('CUDA_PATH')\n", False, False),
@@ -129,7 +129,7 @@ except metadata.PackageNotFoundError:
 
 
 @pytest.mark.parametrize(
-    ("name", "everything", "loads"),
+    "name, everything, loads",
     [("other", True, True), ("Other", False, True), ("gone", True, False)],
 )
 def test_files_of_a_distribution_are_listed(name, everything, loads):

@@ -111,7 +111,7 @@ def test_what_only_another_system_has_fails_on_windows(code):
 
 
 @pytest.mark.parametrize(
-    ("machine", "name"),
+    "machine, name",
     [(Machine.AMD64, "core64.dll"), (Machine.X86, "core32.dll"), (Machine.ARM64, "core64.dll")],
 )
 @pytest.mark.parametrize(

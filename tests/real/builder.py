@@ -17,7 +17,7 @@ from tests.support.environments import lay
 from tests.support.nvidia import TOOLKITS, nvidia_dll
 from tests.support.wheels import build_wheel, library
 from tools.forge import forge_dll
-from wheelfix.model import Image, Machine
+from wheelfix.model import Machine
 from wheelfix.pe.image import read_image
 from wheelfix.streams.source import FileSource
 
@@ -55,7 +55,6 @@ def exports(path: Path, count: int = 3) -> list[str]:
     """A few names that a DLL on disk exports."""
     with FileSource(path) as source:
         image = read_image(source)
-    assert isinstance(image, Image)
     return sorted(image.exports.names)[:count]
 
 

@@ -78,7 +78,7 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("unpacked")
 
 
-@pytest.mark.parametrize(("version", "other"), matrix())
+@pytest.mark.parametrize("version, other", matrix())
 def test_what_is_missing_is_what_a_second_reader_finds(version, other, unpacked):
     torch = unpack(wheel_of(f"torch-{version}-{TAGS}"), unpacked)
     extension = unpack(wheel_of(f"{other}-{TAGS}"), unpacked)

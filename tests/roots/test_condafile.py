@@ -234,7 +234,7 @@ def test_a_small_package_does_not_fill_the_temporary_folder(tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("limits", "option"),
+    "limits, option",
     [
         (Limits(max_members=2), "--limit members"),
         (Limits(max_member_size=500), "--limit size"),

@@ -39,7 +39,7 @@ def releases(where: Path, name: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("package", "version", "name", "expected"),
+    "package, version, name, expected",
     [
         ("nvidia-curand-cu11", "10.2.10.91", "curand64_10.dll", {"11.7"}),
         ("nvidia-cuda-runtime-cu11", "11.8.89", "cudart64_110.dll", {"11.8"}),
@@ -100,7 +100,7 @@ def test_a_folder_of_another_release_is_not_believed_against_the_name_of_the_dll
 
 
 @pytest.mark.parametrize(
-    ("package", "version", "cuda"),
+    "package, version, cuda",
     [
         ("nvidia-cuda-cupti-cu11", "11.7.101", "11.7"),
         ("nvidia_cuda_nvrtc_cu12", "12.4.127", "12.4"),
@@ -123,7 +123,7 @@ def test_release_of_a_package(package, version, cuda):
 
 
 @pytest.mark.parametrize(
-    ("reported", "wanted", "fit"),
+    "reported, wanted, fit",
     [
         ("11.7", "11.7", 3),
         ("11.7", "11.7.1", 3),

@@ -42,7 +42,7 @@ def test_every_kind_of_fault_becomes_one_finding():
 
 
 @pytest.mark.parametrize(
-    ("kind", "rejected_by", "expected"),
+    "kind, rejected_by, expected",
     [
         ("data-descriptor", ("pypi",), "WF120:warning"),
         ("backslash-name", ("pypi",), "WF111:warning"),
@@ -89,7 +89,7 @@ def test_data_descriptors_are_told_once():
     assert found[0].evidence["count"] == 4
 
 
-@pytest.mark.parametrize(("number", "findings"), [(10, 10), (11, 1)])
+@pytest.mark.parametrize("number, findings", [(10, 10), (11, 1)])
 def test_many_rows_of_one_kind_become_one_finding(number, findings):
     faults = tuple(ArchiveFault("row-missing", f"pkg/{n:03}.dll", "no row") for n in range(number))
     found = run(subject({}, record_faults=faults))
@@ -98,7 +98,7 @@ def test_many_rows_of_one_kind_become_one_finding(number, findings):
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"),
+    "name, expected",
     [
         ("pkg-1.0.dist-info/wheelfix-journal.json", True),
         ("pkg-1.0.data/data/Lib/site-packages/other-1.0.dist-info/wheelfix-journal.json", True),

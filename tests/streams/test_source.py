@@ -190,7 +190,7 @@ def test_bytes_are_hashed_once_and_in_order(data, reads):
 
 
 @pytest.mark.parametrize(
-    ("packed", "crc"), [(deflate(b"text"), 5), (deflate(b"text") + b"x", None), (deflate(b"text more"), None)]
+    "packed, crc", [(deflate(b"text"), 5), (deflate(b"text") + b"x", None), (deflate(b"text more"), None)]
 )
 def test_what_is_not_as_the_archive_says_has_no_hash(packed, crc):
     with pytest.raises(InputError, match="not those"):

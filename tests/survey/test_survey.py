@@ -81,7 +81,7 @@ def test_the_tables_have_what_a_scan_finds(wheels, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("question", "values", "expected"),
+    "question, values, expected",
     [
         ("who-ships", ["HELPER.dll"], 4),
         ("needs-vc2013", [], 1),
@@ -225,7 +225,7 @@ def test_wheels_are_read_from_urls(wheels, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "text"),
+    "words, code, text",
     [
         (["nowhere"], Exit.BAD_INPUT, "nowhere does not exist"),
         (["memory://nothing-there"], Exit.BAD_INPUT, "does not exist"),

@@ -142,7 +142,7 @@ def _read(folder: Path) -> ProviderIndex:
 
 
 @pytest.mark.parametrize(
-    ("member", "wheel", "expected"),
+    "member, wheel, expected",
     [
         ("torch/lib/C10.dll", "torch-2.0-cp311-cp311-win_amd64.whl", ("Lib/site-packages/torch/lib/c10.dll",)),
         ("m-1.data/data/a.dll", "m-1-py3-none-win_amd64.whl", ("a.dll",)),
@@ -158,7 +158,7 @@ def test_where_dlls_lie(member, wheel, expected):
 
 
 @pytest.mark.parametrize(
-    ("name", "wheel", "expected"),
+    "name, wheel, expected",
     [
         ("pywintypes311.dll", "p-1-cp311-cp311-win_amd64.whl", "pywintypes{py}.dll"),
         ("s.cp38-win_amd64.dll", "p-1-cp38-cp38-win_amd64.whl", "s.cp{py}-win_amd64.dll"),
@@ -201,7 +201,7 @@ def test_requirements_that_hold_on_windows():
 
 
 @pytest.mark.parametrize(
-    ("worse", "better"),
+    "worse, better",
     [
         ("a-1-cp311-cp311-win32.whl", "a-1-cp311-cp311-win_amd64.whl"),
         ("a-1-cp311-cp311-win_arm64.whl", "a-1-cp311-cp311-win32.whl"),

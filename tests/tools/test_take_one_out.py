@@ -52,7 +52,7 @@ def wheel(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("dll", "need"),
+    "dll, need",
     [
         ("p/near.dll", take_one_out.NEEDED),
         ("p.libs/far.dll", take_one_out.NEEDED),

@@ -1,7 +1,5 @@
 """torch's own loading, read from its ``__init__.py`` and acted out."""
 
-from __future__ import annotations
-
 from tests.support.tables import named_cases
 from tests.support.views import make_view
 from tests.support.wheels import library

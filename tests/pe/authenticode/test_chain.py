@@ -129,7 +129,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("make", "reason"), [pytest.param(*case, id=name) for name, case in BAD.items()])
+@pytest.mark.parametrize("make, reason", [pytest.param(*case, id=name) for name, case in BAD.items()])
 def test_chains_that_do_not_hold(roots, make, reason):
     signer = make()
     for trusted in (roots, None):
@@ -156,7 +156,7 @@ UNCHECKED = {
 }
 
 
-@pytest.mark.parametrize(("make", "reason"), [pytest.param(*case, id=name) for name, case in UNCHECKED.items()])
+@pytest.mark.parametrize("make, reason", [pytest.param(*case, id=name) for name, case in UNCHECKED.items()])
 def test_chains_of_which_nothing_is_known(roots, make, reason):
     found = read(roots, make())
     assert found.status == "not-checked", found
