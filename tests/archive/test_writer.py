@@ -446,6 +446,7 @@ def test_unsafe_names_do_not_stay_in(tmp_path):
         (("lib/x.dll", "lib/x.dll"), "twice"),
         (("lib/A.DLL",), "clash"),
         (("lib/a.dll/x.dll",), "'lib/a.dll' and 'lib/a.dll/x.dll' clash"),
+        (("pkg",), "'pkg' and 'pkg/__init__.py' clash"),
     ],
 )
 def test_names_that_clash(archive, add, message):

@@ -264,6 +264,7 @@ def test_zstd_is_unpacked_where_it_is_there(monkeypatch):
     {
         "damaged": (packed(bundle("gfx1100"), 3, gpucode.ZLIB, b"nothing"), "damaged"),
         "version": (packed(bundle("gfx1100"), 9), "version 9"),
+        "method": (packed(bundle("gfx1100"), 3, 7), "unknown method 7"),
         "cut": (gpucode.COMPRESSED, ""),
         "huge": (gpucode.BUNDLE + b"\xff" * 40, ""),
     },

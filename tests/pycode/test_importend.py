@@ -31,16 +31,13 @@ def end_of(code: str, files: dict[str, bytes | str] | None = None, *, complete: 
     [
         ("ctypes.CDLL(os.path.join(HERE, 'core.dll'))", ""),
         ("ctypes.CDLL(os.path.join(HERE, 'gone.dll'))", "FileNotFoundError"),
-        ("from ctypes import *\ncdll.LoadLibrary(os.path.join(HERE, 'gone.dll'))", "FileNotFoundError"),
         ("ctypes.CDLL(os.path.join(HERE, 'core.dll')).call", ""),
         ("ctypes.CDLL(os.path.join(HERE, 'core.dll')).other", "AttributeError"),
         ("from pathlib import Path\nctypes.CDLL(Path(HERE) / 'core.dll')", "TypeError"),
         ("class E(Exception):\n    pass\ntry:\n    ctypes.CDLL('gone')\nexcept OSError as e:\n    raise E from e", "E"),
         ("os.add_dll_directory(os.path.join(HERE, 'gone'))", "FileNotFoundError"),
-        ("if sys.version_info.major < 3 or sys.version_info < (3, 8):\n    raise RuntimeError", ""),
         ("if sys.stderr and 'X' not in os.environ:\n    raise RuntimeError", "RuntimeError"),
         ("from . import gone", "ImportError"),
-        ("import pkg.gone", "ModuleNotFoundError"),
         ("__path__ = __import__('pkgutil').extend_path(__path__, __name__)\nimport pkg.gone", "ModuleNotFoundError"),
     ],
 )
@@ -170,7 +167,6 @@ def test_modules_of_a_package_that_takes_over_the_names_of_another_are_in_its_fo
     [
         ("util.spec_from_file_location('other', os.path.join(HERE, 'deps', 'one', '__init__.py'))", True),
         ("next(iter(pkgutil.iter_modules([os.path.join(HERE, 'deps')]))).module_finder.find_spec('one')", True),
-        ("util.find_spec('pkg.deps.one')", True),
         ("util.spec_from_file_location('other', os.path.join(HERE, 'deps', 'two.py'))", False),
     ],
 )
@@ -268,11 +264,6 @@ GONE = "ctypes.CDLL(os.path.join(HERE, 'gone.dll'))\n"
             "import functools\ndef f():\n    raise ValueError\nfunctools.update_wrapper(f, f)\n" + GONE,
             "FileNotFoundError",
         ),
-        "posix": (
-            "from pathlib import PurePosixPath\nctypes.CDLL(HERE + '/' + (PurePosixPath('.') / 'core.dll').as_posix())",
-            "",
-        ),
-        "star": (f"import pkg.made\nnames = ('a', *pkg.made.names(2), 'b')\n{GONE}", "FileNotFoundError"),
         "decorator": (
             f"import pkg.made\n@pkg.made.kept()\ndef late():\n    raise ValueError\n{GONE}",
             "FileNotFoundError",

@@ -340,6 +340,7 @@ def numpy_module(content: bytes, *requires: str, loaded: bool = True) -> Subject
         (OLD, ("numpy<2",), []),
         (OLD, ("numpy<2; python_version<'3.13'", "numpy>=2; python_version>='3.13'"), []),
         (OLD, ("numpy; extra == 'fast'",), []),
+        (OLD, ("numpy; sys_platform == 'linux'",), []),
         (OLD, (), []),
         (BOTH, ("numpy>=1.20",), []),
         (NEITHER, ("numpy>=1.20",), []),

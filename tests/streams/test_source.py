@@ -61,13 +61,6 @@ def test_any_order_of_reads_gives_the_bytes(cache):
     assert source.size == len(data)
 
 
-def test_only_the_prefix_is_inflated():
-    data = mixed(3 << 20)
-    source = inflated(deflate(data), len(data))
-    source.read_at(0, 4096)
-    assert 4096 <= source.inflated <= steps.OUTPUT_STEP
-
-
 @pytest.mark.usefixtures("small_steps")
 def test_a_jump_back_starts_at_a_checkpoint():
     data = mixed(200_000)
