@@ -352,6 +352,8 @@ REFUSED = {
     "files in a word": ("x --in={files}", "a word of its own"),
     "an open quotation mark": ('x "{file}', "cannot be split"),
     "a batch file": ("sign.bat {file}", "batch file"),
+    "a batch file with a path": ("./sign.cmd {file}", "batch file"),
+    "several copies": ("x {files} {out}", "contradict each other"),
 }
 
 

@@ -278,6 +278,7 @@ class TestRefused:
         [
             ("uv.lock", UV_LOCK, LockParts(("tui",)), "--extra tui"),
             ("uv.lock", UV_LOCK, LockParts((), ("docs",)), "--group docs"),
+            ("pylock.toml", PYLOCK, LockParts(("tui",)), "--extra tui"),
             ("requirements.txt", "flux\n", LockParts(("tui",)), "--extra tui"),
         ],
     )

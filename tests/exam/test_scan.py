@@ -10,7 +10,7 @@ import pytest
 import wheelfix
 from tests.archive.byhand import Entry, build_zip
 from tests.support.wheels import build_wheel, extension, library
-from tools.example import kepler_cu117, write_roots, write_wheel
+from tools.example import kepler_cu117, write_wheel
 from tools.forge import forge_dll
 from wheelfix.archive.reader import Archive
 from wheelfix.base import workers
@@ -39,18 +39,6 @@ def test_the_python_api_scans_one_thing(tmp_path):
     (tmp_path / "bad-1-py3-none-any.whl").write_text("x")
     with pytest.raises(InputError, match="zip"):
         wheelfix.scan(tmp_path / "bad-1-py3-none-any.whl", QUIET)
-
-
-def test_candidates_are_listed_from_the_roots(tmp_path):
-    story = kepler_cu117()
-    roots = write_roots(story, tmp_path / "roots")
-    found = scan(
-        write_wheel(story, tmp_path), replace(QUIET, roots=RootOptions(roots=tuple(roots.values()), discover=False))
-    )
-    cupti = next(missing for missing in found.missing if missing.name.startswith("cupti64"))
-    assert [candidate.path.rpartition("extras")[2] for candidate in cupti.candidates] == [
-        "/CUPTI/lib64/cupti64_2022.2.1.dll"
-    ]
 
 
 def test_a_wheel_is_resolved_against_a_real_environment(tmp_path):

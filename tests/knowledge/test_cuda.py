@@ -8,7 +8,6 @@ from tests.support.tables import named_cases
 from wheelfix.knowledge.cards import (
     architecture,
     build_flags,
-    capability_of_arch,
     close_names,
     named_cards,
     nvidia_capability,
@@ -53,6 +52,7 @@ def test_toolkits_that_have_a_name(name, expected):
         ("nvrtc-builtins", "11.7.1", "nvrtc-builtins64_117.dll"),
         ("nvJitLink", "11.8", None),
         ("cupti", "11.7", "cupti64_2022.2.1.dll"),
+        ("cupti", "11.4.0", "cupti64_2021.2.2.dll"),
         ("no-such-library", "11.7", None),
     ],
 )
@@ -187,22 +187,6 @@ def test_every_library_of_a_toolkit_has_a_version_that_its_name_admits():
 
 # ---------------------------------------------------------------------------------------------------------------- cards
 # Graphics cards and who still serves them.
-
-
-@pytest.mark.parametrize(
-    "text, expected",
-    [
-        ("sm_35", (3, 5)),
-        ("3.5", (3, 5)),
-        ("SM120", (12, 0)),
-        ("compute_90a", (9, 0)),
-        ("8.6+PTX", (8, 6)),
-        ("K40c", None),
-        ("", None),
-    ],
-)
-def test_capability(text, expected):
-    assert capability_of_arch(text) == expected
 
 
 def test_kepler_ends_with_cuda_11_8():

@@ -55,6 +55,8 @@ def test_a_plan_survives_json():
     {
         "schema": (lambda tree: tree.pop("schema"), "schema"),
         "unknown": (lambda tree: tree.update(extra=1), "unknown field extra"),
+        "incomplete": (lambda tree: tree.pop("output"), "output"),
+        "object": (lambda tree: tree["additions"].append(3), "additions[1] should be an object"),
         "list": (lambda tree: tree.update(additions={}), "additions should be a list"),
         "number": (lambda tree: tree["wheel"].update(size="10"), "wheel.size should be a number"),
         "bool-is-no-number": (lambda tree: tree["wheel"].update(size=True), "wheel.size should be a number"),

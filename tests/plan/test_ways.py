@@ -164,7 +164,9 @@ def test_a_lock_makes_the_same_wheel(tmp_path, run):
     {
         "stranger": ({"requirement": "evil>=12.1.105,<13"}, "not a range of versions of a vendor's distribution"),
         "two lines": ({"requirement": "nvidia-x>=12.1.105,<13\nRequires-Dist: evil"}, "is not a requirement"),
+        "address": ({"requirement": "nvidia-x @ https://example.org/x.whl"}, "not a range of versions"),
         "folder": ({"folder": "../../x"}, "is not a name in"),
+        "name": ({"names": ["a/../../b.dll"]}, "is not a name in"),
     },
 )
 def test_a_lock_cannot_make_a_wheel_require_anything_else(tmp_path, change, why, run):
@@ -258,6 +260,7 @@ def test_metadata_gets_the_requirement_among_its_fields(before, after):
         "empty": (b"", b"def _wheelfix"),
         "encoding": (b"# -*- coding: latin-1 -*-\nx = '\xe4'\n", b"# -*- coding: latin-1 -*-\n\ndef _wheelfix"),
         "mark": (b"\xef\xbb\xbf'''doc'''\nimport a\n", b"\xef\xbb\xbf'''doc'''\n\ndef _wheelfix"),
+        "docstring alone": (b"'''doc'''", b"'''doc'''\n\ndef _wheelfix"),
         "CRLF": (b"'''doc\r\nmore'''\r\nimport a\r\n", b"'''doc\r\nmore'''\r\n\r\ndef _wheelfix"),
         "future": (
             b"from __future__ import (\n division,\n)\nimport a\n",

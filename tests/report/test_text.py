@@ -14,6 +14,7 @@ from tests.report.samples import broken_torch, check_golden, clean_wheel, risky_
 from wheelfix.errors import CannotRepair, InputError
 from wheelfix.exam.examination import FailedInput
 from wheelfix.model import (
+    Assumed,
     CudaSummary,
     Edge,
     EdgeKind,
@@ -26,6 +27,7 @@ from wheelfix.model import (
     LoadOutcome,
     Machine,
     NumpyApi,
+    OwnedBy,
     ProvidedDll,
     Resolution,
     ScannedImage,
@@ -40,7 +42,7 @@ from wheelfix.report.document import (
     render,
 )
 from wheelfix.report.scans import FITS, Hints, render_scan, render_steps, render_summary
-from wheelfix.report.words import image_counts, label, sentence
+from wheelfix.report.words import image_counts, label, provider_phrase, sentence
 from wheelfix.rules.gpufit import Fit
 
 ASCII = TextStyle(80, colour=False, unicode=False)
@@ -392,6 +394,18 @@ def test_sentence(subject, message, expected):
 )
 def test_label(path, name, expected):
     assert label(dataclasses.replace(clean_wheel(), path=path, name=name)) == expected
+
+
+@pytest.mark.parametrize(
+    "provider, expected",
+    [
+        (Assumed("a.dll", "cuda=11.7"), "assumed: cuda=11.7"),
+        (OwnedBy("a.dll", "mkl", True, ""), "mkl"),
+        (OwnedBy("a.dll", "mkl", False, "nobody adds its folder"), "mkl, out of reach"),
+    ],
+)
+def test_provider_phrase(provider, expected):
+    assert provider_phrase(provider) == expected
 
 
 def test_a_page_counts_what_a_text_counts():
