@@ -19,6 +19,7 @@ from wheelfix.roots.index import RootIndex
 from wheelfix.roots.release import (
     OneRelease,
     Wanted,
+    compatibility,
     cuda_of_package,
     cuda_release_of,
     possible_releases,
@@ -114,6 +115,10 @@ def test_a_folder_of_another_release_is_not_believed_against_the_name_of_the_dll
 )
 def test_release_of_a_package(package, version, cuda):
     assert cuda_of_package(package, version) == cuda
+
+
+def test_a_patch_makes_no_other_release():
+    assert compatibility("11.7", "11.7.1") == compatibility("11.7.1", "11.7") == compatibility("11.7", "11.7")
 
 
 # ------------------------------------------------------------------------------------------------ onerelease properties
