@@ -111,7 +111,7 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Note which cases of a test are not the first ones, and leave out those that are not wanted."""
     most = config.getoption("--cases") or len(items)
-    cases: Counter[str] = Counter()
+    cases = Counter()
     wanted = []
     for item in items:
         name = item.nodeid.partition("[")[0]

@@ -13,7 +13,7 @@ WINE = Path("/usr/share/wine/nls/l_intl.nls")
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "same"),
+    "one, other, same",
     [
         ("Torch_CPU.dll", "torch_cpu.DLL", True),
         ("\u00c9", "\u00e9", True),
@@ -57,7 +57,7 @@ class TestVerdict:
     """The worst severity decides; what could not be decided is worse than a warning and no error."""
 
     @pytest.mark.parametrize(
-        ("severities", "verdict"),
+        "severities, verdict",
         [
             ((), Verdict.OK),
             ((Severity.INFO,), Verdict.OK),

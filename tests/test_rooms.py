@@ -15,7 +15,7 @@ from pathlib import Path
 import wheelfix
 
 PACKAGE = Path(wheelfix.__file__).parent
-ORDER: tuple[str, ...] = (
+ORDER = (
     "errors base streams",
     "model",
     "remote",

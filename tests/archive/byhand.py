@@ -120,7 +120,7 @@ def build_zip(
     """Return an archive. ``end`` replaces fields of the end record, ``zip64`` adds a ZIP64 one with its own lies."""
     out = bytearray(prefix)
     start = 0 if prefix_counts else len(prefix)
-    offsets: list[int] = []
+    offsets = []
     for entry in entries:
         if entry.reuse is not None:
             offsets.append(offsets[entry.reuse])

@@ -55,7 +55,7 @@ class Draft:
         rows.append([f"{self.dist_info}/RECORD", "", ""])
         if self.rows is not None:
             rows = self.rows(rows)
-        text: bytes | None = "".join(",".join(map(_field, row)) + "\n" for row in rows).encode("utf-8", "replace")
+        text = "".join(",".join(map(_field, row)) + "\n" for row in rows).encode("utf-8", "replace")
         if self.record is not None:
             assert text is not None
             text = self.record(text)

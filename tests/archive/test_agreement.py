@@ -95,7 +95,7 @@ def needs_clients() -> None:
             pytest.skip(f"{client} is not installed")
 
 
-@pytest.mark.parametrize(("first", "step"), [(0, 10), pytest.param(1, 2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("first, step", [(0, 10), pytest.param(1, 2, marks=pytest.mark.slow)])
 def test_verify_agrees_with_the_installers(tmp_path, first, step):
     needs_clients()
     assert list(compare(QUICK[first::step], tmp_path)) == []
@@ -144,7 +144,7 @@ def codes(folder: Path, *entries: Entry) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    "one, other",
     [
         ("pkg-1.0.data/platlib/pkg/lib.dll", "pkg/lib.dll"),
         ("pkg-1.0.data/purelib/pkg/lib.dll", "pkg-1.0.data/platlib/pkg/lib.dll"),
@@ -162,7 +162,7 @@ def test_two_members_that_become_one_file(tmp_path, one, other, swap):
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    "one, other",
     [
         ("pkg-1.0.data/platlib/pkg/e\u0301.dll", "pkg/\u00e9.dll"),
         ("pkg-1.0.data/data/pkg/lib.dll", "pkg/lib.dll"),
@@ -212,7 +212,7 @@ def test_several_dist_info_folders_are_not_repaired(tmp_path, folder):
 
 
 @pytest.mark.parametrize(
-    ("name", "version", "refused"),
+    "name, version, refused",
     [
         ("pkg", "1.0", set()),
         ("pkg", "v1.0", set()),
@@ -232,7 +232,7 @@ def test_names_and_versions_that_installers_refuse(tmp_path, name, version, refu
 
 
 @pytest.mark.parametrize(
-    ("metadata", "refused"),
+    "metadata, refused",
     [
         (b"\xef\xbb\xbfMetadata-Version: 2.1\nName: pkg\nVersion: 1.0\n", {"pip"}),
         (b"Metadata-Version: 2.1\nName: pkg\nVersion: 1.0\nSummary: gr\xfc\xdfe\n", {"pip"}),

@@ -73,7 +73,7 @@ TEXT_STORED = b"".join(b"line %d of a file that repeats\n" % number for number i
 
 
 def build(folder: Path, **files: bytes) -> Path:
-    members: dict[str, bytes | str] = {"pkg/__init__.py": ""}
+    members = {"pkg/__init__.py": ""}
     members |= {f"pkg/{name}.txt": data for name, data in files.items()}
     return build_wheel(folder, "pkg", "1.0", "py3-none-any", members, purelib=True, stored=True)
 
@@ -103,7 +103,7 @@ def test_a_stored_wheel_is_reported_and_compressed_on_request(tmp_path, run):
     assert (tmp_path / "again" / wheel.name).read_bytes() == first
 
 
-@pytest.mark.parametrize(("stored", "options"), [(True, []), (False, ["--recompress"])])
+@pytest.mark.parametrize("stored, options", [(True, []), (False, ["--recompress"])])
 def test_a_wheel_stays_as_it_is_where_nothing_is_asked_for_or_to_be_gained(tmp_path, run, stored, options):
     files = {"pkg/__init__.py": "", "pkg/data.txt": TEXT_STORED}
     wheel = build_wheel(tmp_path / "dist", "pkg", "1.0", "py3-none-any", files, purelib=True, stored=stored)
@@ -138,7 +138,7 @@ def sized(folder: Path, name: str, **more: object) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("length", "limit", "expected"),
+    "length, limit, expected",
     [
         (117, 0, []),
         (118, 0, [("WF133", "info")]),

@@ -23,7 +23,7 @@ from wheelfix.plan.make import output_name
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"),
+    "name, expected",
     [
         (
             "torch-2.7.1-cp311-cp311-win_amd64.whl",
@@ -98,6 +98,9 @@ def _nothing(_: list[Entry]) -> None:
         "name": (_edit("METADATA", b"Name: pkg", b"Name: other"), ["name-mismatch"]),
         "name-case": (_edit("METADATA", b"Name: pkg", b"Name: PkG"), []),
         "version": (_edit("METADATA", b"Version: 1.0", b"Version: 1.1"), ["name-mismatch"]),
+        "version-zeros": (_edit("METADATA", b"Version: 1.0", b"Version: 1.0.0"), []),
+        "version-nonsense": (_edit("METADATA", b"Version: 1.0", b"Version: nonsense"), ["name-mismatch"]),
+        "wheel-1.9": (_edit("WHEEL", b"Wheel-Version: 1.0", b"Wheel-Version: 1.9"), []),
         "tag": (_edit("WHEEL", b"Tag: py3-none-any", b"Tag: py3-none-win_amd64"), ["tag-mismatch"]),
         "no-tag": (_edit("WHEEL", b"Tag: py3-none-any\n", b""), ["tag-mismatch"]),
         "wheel-2": (_edit("WHEEL", b"Wheel-Version: 1.0", b"Wheel-Version: 2.0"), ["wheel-version"]),
@@ -254,7 +257,7 @@ TAGS = ("cp313-cp313-win_amd64",)
 
 
 @pytest.mark.parametrize(
-    ("name", "build", "tags", "variant"),
+    "name, build, tags, variant",
     [
         ("numpy-2.3.2-1-cp313-cp313-win_amd64-x86_64_v3.whl", "1", TAGS, "x86_64_v3"),
         ("torch-2.9-cp313-cp313-win_amd64-cu12.8.whl", "", TAGS, "cu12.8"),
@@ -291,7 +294,7 @@ def test_names_made_of_names():
 
 def variant_wheel(folder: Path, description: str | None, imports: dict[str, list[str]] | None = None) -> Path:
     """A wheel with the label ``v3`` and this ``variant.json``."""
-    files: dict[str, bytes | str] = {
+    files = {
         "pkg/__init__.py": "",
         "pkg/_m.cp311-win_amd64.pyd": forge_dll("_m.pyd", exports=["PyInit__m"], imports=imports or {}),
     }
@@ -310,7 +313,7 @@ GOOD = json.dumps(DOCUMENT)
 
 
 @pytest.mark.parametrize(
-    ("description", "expected"),
+    "description, expected",
     [
         (GOOD, ["WF129"]),
         (None, ["WF129", "WF131"]),

@@ -1,7 +1,5 @@
 """Names: every spelling that leads elsewhere is told, and nothing else is."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -61,7 +59,7 @@ def test_the_quick_look_never_passes_what_the_slow_one_refuses(listed):
 
 
 @pytest.mark.parametrize(
-    ("listed", "expected"),
+    "listed, expected",
     [
         (["A.txt", "a.txt"], [("A.txt", "a.txt")]),
         (["d/\u00e9", "d/e\u0301"], []),
@@ -84,7 +82,7 @@ def test_a_name_with_a_line_end_is_one_name():
 
 
 @pytest.mark.parametrize(
-    ("name", "inside"),
+    "name, inside",
     [
         ("pkg-1.0.dist-info/a/b/../../LICENSE.txt", True),
         ("pkg-1.0.dist-info/../pkg/x.py", False),

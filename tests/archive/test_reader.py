@@ -31,7 +31,7 @@ def member(csize: int, usize: int, offset: int = 0) -> Member:
 
 
 @pytest.mark.parametrize(
-    ("csize", "usize", "wide"),
+    "csize, usize, wide",
     [(5, LIMIT - 1, False), (5, LIMIT, True), (LIMIT, 5, True)],
 )
 def test_local_headers(csize, usize, wide):
@@ -44,7 +44,7 @@ def test_local_headers(csize, usize, wide):
 
 
 @pytest.mark.parametrize(
-    ("csize", "usize", "offset", "values"),
+    "csize, usize, offset, values",
     [
         (5, 9, LIMIT - 1, ()),
         (5, 9, LIMIT, (LIMIT,)),
@@ -61,7 +61,7 @@ def test_directory_entries_hold_just_the_values_that_do_not_fit(csize, usize, of
 
 
 @pytest.mark.parametrize(
-    ("entries", "size", "offset", "wide"),
+    "entries, size, offset, wide",
     [
         (65534, 100, 100, False),
         (65535, 100, 100, True),
@@ -299,7 +299,7 @@ def test_a_file_that_changes_is_noticed(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("method", "hint"),
+    "method, hint",
     [(12, "pack the wheel again with members that are deflated or stored"), (8, "the wheel is damaged")],
 )
 def test_the_hint_says_whether_packing_again_helps(tmp_path, method, hint):

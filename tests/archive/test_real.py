@@ -47,7 +47,7 @@ def test_the_directory_is_that_of_zipfile(wheel):
         ]
 
 
-@pytest.mark.parametrize(("name", "kinds"), RECORDS.items())
+@pytest.mark.parametrize("name, kinds", RECORDS.items())
 def test_names_and_sizes_are_those_of_record(name, kinds):
     with Archive.open(named(name)) as archive:
         assert {fault.kind for fault in check_record(archive)} == kinds

@@ -30,7 +30,7 @@ SHA512 = encode_digest(hashlib.sha512(b"hello").digest())
 
 
 @pytest.mark.parametrize(
-    ("line", "row", "kinds"),
+    "line, row, kinds",
     [
         (f"a.py,sha256={DIGEST},5", Row("a.py", "sha256", DIGEST, 5), []),
         (f"a.py,sha256={DIGEST}=,5", Row("a.py", "sha256", DIGEST + "=", 5), ["row-malformed"]),
@@ -39,6 +39,7 @@ SHA512 = encode_digest(hashlib.sha512(b"hello").digest())
         (f'"say ""hi"".py",sha256={DIGEST},5', Row('say "hi".py', "sha256", DIGEST, 5), []),
         (f"d\\a.py,sha256={DIGEST},5", Row("d/a.py", "sha256", DIGEST, 5), ["row-backslash"]),
         ("a.py,,,,", Row("a.py"), ["row-malformed"]),
+        (",,", None, ["row-malformed"]),
         ("a.py,sha256:abc,5", Row("a.py", size=5), ["row-malformed"]),
         ("a.py,sha256=short,5", Row("a.py", size=5), ["row-malformed"]),
         ("a.py,shake_128=,5", Row("a.py", size=5), ["row-malformed"]),  # digests of any length, so also of none

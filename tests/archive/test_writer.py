@@ -363,7 +363,7 @@ def test_damage_anywhere_is_found(tmp_path, monkeypatch, name, place):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "because"),
+    "old, new, because",
     [
         ("x.dll,sha256=", "y.dll,sha256=", "x.dll: the member has no row in RECORD"),
         (f"{hash_bytes(b'x')},1", f"{hash_bytes(b'y')},1", "x.dll: the member's sha256 is not what RECORD says"),
@@ -441,11 +441,12 @@ def test_unsafe_names_do_not_stay_in(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("add", "message"),
+    "add, message",
     [
         (("lib/x.dll", "lib/x.dll"), "twice"),
         (("lib/A.DLL",), "clash"),
         (("lib/a.dll/x.dll",), "'lib/a.dll' and 'lib/a.dll/x.dll' clash"),
+        (("pkg",), "'pkg' and 'pkg/__init__.py' clash"),
     ],
 )
 def test_names_that_clash(archive, add, message):
@@ -480,7 +481,7 @@ def _stamp(year: int, month: int, day: int, hour: int = 0, minute: int = 0, seco
 
 
 @pytest.mark.parametrize(
-    ("epoch", "expected"),
+    "epoch, expected",
     [
         ("0", _stamp(1980, 1, 1)),
         ("1700000001", _stamp(2023, 11, 14, 22, 13, 21)),

@@ -21,7 +21,7 @@ OWN_TABLES = {"knowledge/tables.py", "knowledge/cards.py"} | {
 
 
 @pytest.mark.parametrize(
-    ("text", "number"),
+    "text, number",
     [("0", 0), ("007", 7), ("123456789", 123456789)]
     + [(text, None) for text in ("", "²", "٣", "１", "-1", "+1", " 1", "1_0", "1.0", "0x1", "1234567890", LONG)],
 )
@@ -30,13 +30,11 @@ def test_whole_number(text, number):
 
 
 @pytest.mark.parametrize(
-    ("text", "numbers"),
+    "text, numbers",
     [
         ("12.4.1-rc1", (12, 4, 1)),
-        ("12.4rc1.9", (12, 4)),
         ("7", (7,)),
         ("", ()),
-        ("x.1", ()),
         ("1.²", (1,)),
         (f"1.{LONG}.3", (1,)),
         ("1." * 100_000, (1,) * 32),
@@ -57,11 +55,8 @@ def test_pairs():
     [
         "NaN",
         "[Infinity]",
-        "-Infinity",
         "1e999",
-        "-1e999",
         LONG,
-        f"-{LONG}",
         f"0.{LONG}",
         "[" * 100_000,
         '{"a":' * 100_000,

@@ -79,6 +79,7 @@ def test_there_and_back(tmp_path):
         '{"schema": "wheelfix.scan/1"}',
         '{"schema": "wheelfix.baseline/1"}',
         '{"schema": "wheelfix.baseline/1", "findings": [{"code": "WF301"}]}',
+        '{"schema": "wheelfix.baseline/1", "findings": [1]}',
         '{"schema": "wheelfix.baseline/1", "findings": '
         '[{"distribution": "a", "code": "b", "severity": "awful", "subject": "c"}]}',
     ],

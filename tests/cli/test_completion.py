@@ -48,7 +48,7 @@ def ask(folder, *command: str) -> list[str]:
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash is installed")
-@pytest.mark.parametrize(("line", "expected"), CASES)
+@pytest.mark.parametrize("line, expected", CASES)
 def test_bash(here, line, expected):
     words = line.split(" ")
     array = " ".join(f"'{word}'" for word in words)
@@ -59,7 +59,7 @@ def test_bash(here, line, expected):
 
 
 @pytest.mark.skipif(shutil.which("fish") is None, reason="no fish is installed")
-@pytest.mark.parametrize(("line", "expected"), CASES)
+@pytest.mark.parametrize("line, expected", CASES)
 def test_fish(here, line, expected):
     lines = ask(here, "fish", "--no-config", "-c", f"source script.fish; complete -C '{line}'")
     assert sorted(text.split("\t")[0] for text in lines) == expected

@@ -72,7 +72,7 @@ def test_paths_count_from_the_file(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "what", "hint"),
+    "text, what, hint",
     [
         ('\nfial-on = "error"', "wheelfix.toml:2: there is no option 'fial-on'", "did you mean 'fail-on'?"),
         ("[repair]\nverify = true", "wheelfix.toml:2: there is no option 'verify' of repair", "--help"),
@@ -184,7 +184,7 @@ in-place = { deep = 1 }
 
 
 @pytest.mark.parametrize(
-    ("keys", "line"),
+    "keys, line",
     [
         (("ignore",), 5),
         (("scan", "verbose"), 6),
@@ -250,13 +250,13 @@ def test_a_file_is_named_or_refused(folder):
         settings("x.whl", "--config", "nowhere.toml")
 
 
-@pytest.mark.parametrize(("text", "value"), [("yes", True), ("", False), ("Off", False)])
+@pytest.mark.parametrize("text, value", [("yes", True), ("", False), ("Off", False)])
 def test_flags_in_variables(text, value):
     assert settings("x.whl", WHEELFIX_VERIFY=text).namespace().verify is value
 
 
 @pytest.mark.parametrize(
-    ("environ", "message"),
+    "environ, message",
     [
         (
             {"WHEELFIX_VERIFY": "perhaps"},

@@ -68,7 +68,7 @@ def test_a_text_on_the_command_line(run):
     )
 
 
-@pytest.mark.parametrize(("name", "said"), [("python314t.lib", True), ("python314.lib", False)])
+@pytest.mark.parametrize("name, said", [("python314t.lib", True), ("python314.lib", False)])
 def test_what_the_tables_know_of_a_file_that_the_text_names_is_said_without_v(name, said, run):
     out = run("diagnose", "--text", f"LINK : fatal error LNK1104: cannot open file '{name}'", code=1).out
     assert ("free-threaded" in out) is said
@@ -255,7 +255,7 @@ def index(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("wanted", "sentence"),
+    "wanted, sentence",
     [
         ("demo==1.5", "The index has a wheel of 1.5 for Python 3.11, and for no newer one."),
         ("demo", "The index has a wheel of 2.0 for Python 3.13, and for no newer one."),

@@ -48,7 +48,7 @@ def test_text(wheels, capsys):
 
 
 @pytest.mark.parametrize(
-    ("argv", "code"),
+    "argv, code",
     [
         (["--fail-on-lost"], 1),
         (["--fail-on", "error"], 1),

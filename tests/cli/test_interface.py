@@ -91,7 +91,7 @@ def test_a_browser_changed_the_name(whole, run):
 
 
 @pytest.mark.parametrize(
-    ("library", "words", "extra"),
+    "library, words, extra",
     [
         ("requests", ["scan", "demo==1.0", "--index-url", "https://127.0.0.1:9/simple"], "fetch"),
         ("pyarrow.parquet", ["survey", "WHOLE", "-o", "tables"], "survey"),

@@ -68,7 +68,7 @@ def test_no_command_shows_help_and_is_usage(capsys):
 
 
 @pytest.mark.parametrize(
-    ("argv", "what", "hint"),
+    "argv, what, hint",
     [
         (["scna"], "there is no command 'scna'", "did you mean 'scan'?"),
         (["zzzzzz"], "there is no command 'zzzzzz'", "'wheelfix --help' lists the commands"),
@@ -270,7 +270,7 @@ def test_a_report_that_cannot_be_drawn(wheels, kind, monkeypatch, run):
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    "text, expected",
     [("512K", 512 << 10), ("2 GiB", 2 << 30), ("77B", 77)],
 )
 def test_sizes(text, expected):
@@ -285,7 +285,7 @@ def test_what_is_no_size(text):
 
 @pytest.mark.parametrize("command", ["scan", "verify", "repair"])
 @pytest.mark.parametrize(
-    ("option", "value", "because"),
+    "option, value, because",
     [
         ("--max-members", "3", "more than 3 members"),
         ("--max-total", "1K", "would unpack to"),

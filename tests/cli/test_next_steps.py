@@ -152,7 +152,7 @@ def test_bash_reads_a_line_as_it_was_meant(word):
 
 
 @pytest.mark.parametrize(
-    ("word", "expected"),
+    "word, expected",
     [
         (r"C:\envs\ml", r"C:\envs\ml"),
         (r"C:\Program Files\x.whl", r'"C:\Program Files\x.whl"'),

@@ -123,7 +123,7 @@ def test_dist_is_what_is_meant_without_a_path(command, tmp_path, monkeypatch, ru
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    "words, said",
     [
         (["check", "dist"], "did you mean 'scan'?"),
         (["scan", "dist", "--report", "x.html"], "did you mean html=x.html?"),

@@ -130,7 +130,7 @@ def status(user: int, mode: int, group: int = 7) -> os.stat_result:
 
 
 @pytest.mark.parametrize(
-    ("seen", "private", "reason"),
+    "seen, private, reason",
     [
         (status(1000, stat.S_IFREG | 0o644), False, ""),
         (status(1001, stat.S_IFREG | 0o644), False, "another user"),
@@ -148,7 +148,7 @@ def test_owner_and_permissions(seen, private, reason):
 
 
 @pytest.mark.parametrize(
-    ("sddl", "trusted"),
+    "sddl, trusted",
     [
         ("O:S-1-5-21-1-2-3-1001", True),
         ("O:BAG:SYD:(A;;FA;;;WD)", True),

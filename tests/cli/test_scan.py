@@ -84,7 +84,7 @@ def test_one_bad_input_does_not_stop_the_others(dist, scan):
 
 
 @pytest.mark.parametrize(
-    ("options", "code"),
+    "options, code",
     [
         ((), 1),
         (("--fail-on", "never"), 0),
@@ -136,7 +136,7 @@ def test_a_github_job_gets_a_summary(dist, scan, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("argv", "message"),
+    "argv, message",
     [
         (["--ignore", "WF999", "dist"], "--ignore 'WF999' matches no finding code or name"),
         (["--assume", "vcredits", "dist"], "--assume vcredits"),
@@ -246,7 +246,7 @@ def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.mark.parametrize(
-    ("card", "code", "said"),
+    "card, code, said",
     [
         ("sm_86", 0, "native      cudnn_ops_infer64_8.dll"),
         ("sm_89", 0, "same major  cudnn_ops_infer64_8.dll"),
@@ -320,7 +320,7 @@ def targeted_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.mark.parametrize(
-    ("words", "code"),
+    "words, code",
     [
         (["windows-11"], 0),
         (["windows-n"], 1),
@@ -342,7 +342,7 @@ def test_a_users_own_list(targeted_wheel, tmp_path, run):
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "said"),
+    "text, code, said",
     [(None, 2, "neither a known target nor a file"), ("hello\n", 3, "does not begin with 'wheelfix target 1'")],
 )
 def test_a_slip_is_said_once(targeted_wheel, tmp_path, run, text, code, said):

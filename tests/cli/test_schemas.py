@@ -1,7 +1,5 @@
 """Every JSON that a command prints names its schema and fits it."""
 
-from __future__ import annotations
-
 import json
 
 import jsonschema
@@ -13,7 +11,7 @@ from wheelfix.schemas import load_schema
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "schema", "holds"),
+    "words, code, schema, holds",
     [
         ("scan WHEEL ROOTS", 1, "scan/1", "candidates"),
         ("verify WHEEL", 0, "scan/1", "verdict"),

@@ -52,7 +52,7 @@ def dll(name: str) -> bytes:
     return library(name, "KERNEL32.dll:Sleep")
 
 
-FILES: dict[str, bytes | str] = {
+FILES = {
     "pkg/__init__.py": "",
     "pkg/_core.cp311-win_amd64.pyd": dll("_core.pyd"),
     "pkg/libs/helper.dll": dll("helper.dll"),
@@ -352,6 +352,8 @@ REFUSED = {
     "files in a word": ("x --in={files}", "a word of its own"),
     "an open quotation mark": ('x "{file}', "cannot be split"),
     "a batch file": ("sign.bat {file}", "batch file"),
+    "a batch file with a path": ("./sign.cmd {file}", "batch file"),
+    "several copies": ("x {files} {out}", "contradict each other"),
 }
 
 

@@ -30,7 +30,7 @@ def dist(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("name", "platform"),
+    "name, platform",
     [
         (LINUX, "manylinux2014_x86_64"),
         (WINDOWS, ""),

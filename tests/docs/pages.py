@@ -71,7 +71,7 @@ class Step:
 
 def steps(block: Block) -> list[Step]:
     """Return the commands of a console block with the lines below each."""
-    found: list[Step] = []
+    found = []
     for line in block.text.splitlines():
         if line.startswith("$ "):
             found.append(Step(line[2:], ()))

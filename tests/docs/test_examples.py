@@ -1,7 +1,5 @@
 """Console blocks are run on the example and print what they show; Python blocks run; TOML blocks are read."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

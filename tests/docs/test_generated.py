@@ -1,7 +1,5 @@
 """What is made from the code is current."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Every link between our pages leads somewhere, and so does every anchor."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 

@@ -1,7 +1,5 @@
 """The manual: whole, and free of what roff would take for its own."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import shutil

@@ -1,7 +1,5 @@
 """What users install: built twice with equal bytes, complete, and alive in an environment that has nothing of ours."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

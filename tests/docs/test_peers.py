@@ -3,8 +3,6 @@
 delvewheel is given the place where every missing DLL lies, so that nothing fails because of a missing folder.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The recipes for pipelines: their YAML is read, their commands are run on the example as far as they can be here."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

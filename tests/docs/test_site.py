@@ -1,7 +1,5 @@
 """The site builds without complaint, from what is here, and loads nothing from other hosts."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import re

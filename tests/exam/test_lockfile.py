@@ -186,7 +186,7 @@ class TestRequirements:
         assert read(tmp_path, "-e ./reed\n").unnamed == ("./reed",)
 
     @pytest.mark.parametrize(
-        ("text", "line", "reason"),
+        "text, line, reason",
         [
             ("flux==1\n-r gone.txt\n", 2, "gone.txt, which does not exist"),
             ("-r https://example.org/r.txt\n", 1, "only files of this machine"),
@@ -256,7 +256,7 @@ class TestPylock:
 
 class TestRefused:
     @pytest.mark.parametrize(
-        ("name", "text", "reason"),
+        "name, text, reason",
         [
             ("pylock.toml", "= 1", "not valid TOML"),
             ("pylock.toml", '[[packages]]\nname = "a"\n', "it has no lock-version"),
@@ -274,10 +274,11 @@ class TestRefused:
             read(tmp_path, text, name)
 
     @pytest.mark.parametrize(
-        ("name", "text", "parts", "option"),
+        "name, text, parts, option",
         [
             ("uv.lock", UV_LOCK, LockParts(("tui",)), "--extra tui"),
             ("uv.lock", UV_LOCK, LockParts((), ("docs",)), "--group docs"),
+            ("pylock.toml", PYLOCK, LockParts(("tui",)), "--extra tui"),
             ("requirements.txt", "flux\n", LockParts(("tui",)), "--extra tui"),
         ],
     )

@@ -10,18 +10,16 @@ import pytest
 import wheelfix
 from tests.archive.byhand import Entry, build_zip
 from tests.support.wheels import build_wheel, extension, library
-from tools.example import kepler_cu117, write_roots, write_wheel
+from tools.example import kepler_cu117, write_wheel
 from tools.forge import forge_dll
 from wheelfix.archive.reader import Archive
 from wheelfix.base import workers
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.errors import InputError
 from wheelfix.exam.examination import FailedInput
-from wheelfix.exam.examine import machine_of
 from wheelfix.exam.scan import scan, scan_all
 from wheelfix.exam.verify import verify_all
 from wheelfix.exam.wheel import Images, examine_wheel, looking_at
-from wheelfix.loader.profile import python_of_tags
 from wheelfix.model import Image, Machine, ScanReport, Verdict
 from wheelfix.streams.pool import WorkerPool
 
@@ -41,18 +39,6 @@ def test_the_python_api_scans_one_thing(tmp_path):
     (tmp_path / "bad-1-py3-none-any.whl").write_text("x")
     with pytest.raises(InputError, match="zip"):
         wheelfix.scan(tmp_path / "bad-1-py3-none-any.whl", QUIET)
-
-
-def test_candidates_are_listed_from_the_roots(tmp_path):
-    story = kepler_cu117()
-    roots = write_roots(story, tmp_path / "roots")
-    found = scan(
-        write_wheel(story, tmp_path), replace(QUIET, roots=RootOptions(roots=tuple(roots.values()), discover=False))
-    )
-    cupti = next(missing for missing in found.missing if missing.name.startswith("cupti64"))
-    assert [candidate.path.rpartition("extras")[2] for candidate in cupti.candidates] == [
-        "/CUPTI/lib64/cupti64_2022.2.1.dll"
-    ]
 
 
 def test_a_wheel_is_resolved_against_a_real_environment(tmp_path):
@@ -105,31 +91,6 @@ def test_every_distribution_with_dlls_of_an_environment_is_scanned(tmp_path):
         scan(tmp_path / "env", QUIET)
 
 
-@pytest.mark.parametrize(
-    ("tags", "python"),
-    [
-        (("cp311-cp311-win_amd64",), (3, 11)),
-        (("cp37-abi3-win_amd64",), None),
-        (("py3-none-win_amd64",), None),
-        (("cp310-cp310-win_amd64", "cp311-cp311-win_amd64"), None),
-        ((), None),
-    ],
-)
-def test_the_python_that_tags_name(tags, python):
-    assert python_of_tags(tags) == python
-
-
-def test_the_machine_is_that_of_the_tag_else_the_one_asked_for():
-    from tests.support.views import make_view
-
-    view = make_view({"Lib/site-packages/a.dll": forge_dll("a.dll", machine=Machine.ARM64)})
-    assert machine_of(("py3-none-win32",), view) is Machine.X86
-    assert machine_of(("py3-none-any",), view) is Machine.AMD64
-    assert machine_of(("py3-none-any",), view, "win32") is Machine.X86
-    assert machine_of((), view) is Machine.ARM64
-    assert machine_of((), make_view({})) is Machine.AMD64
-
-
 CHOICE = b"""import ctypes, os, struct
 bits = struct.calcsize("P") * 8
 ctypes.CDLL(os.path.join(os.path.dirname(__file__), f"api_{bits}.dll"))
@@ -137,7 +98,7 @@ ctypes.CDLL(os.path.join(os.path.dirname(__file__), f"api_{bits}.dll"))
 
 
 @pytest.mark.parametrize(
-    ("have", "platform", "verdict"),
+    "have, platform, verdict",
     [
         ("32 64", "win_amd64", "ok"),
         ("32 64", "win32", "ok"),
@@ -221,7 +182,7 @@ def test_each_image_is_read_once_and_the_same_is_found(wheel, monkeypatch, jobs,
     assert found[0] == "pkg/large.dll"
 
 
-@pytest.mark.parametrize(("each", "most"), [(32 << 20, 2), (1, 16)])
+@pytest.mark.parametrize("each, most", [(32 << 20, 2), (1, 16)])
 def test_small_images_are_read_by_few_threads(tmp_path, monkeypatch, each, most):
     """With 16 threads SciPy took 1.8 times the processor time of two, and no less time."""
     monkeypatch.setattr("wheelfix.exam.wheel.BYTES_FOR_THREAD", each)

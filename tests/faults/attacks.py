@@ -71,7 +71,7 @@ def one_kernel_many_names(count: int, size: int) -> bytes:
 def quoted(count: int, size: int) -> bytes:
     """Each member quotes the header of the next in a stored block and goes on into its data (D. Fifield, 2019)."""
     kernel, usize = zeros(size), size
-    entries: list[Entry] = []
+    entries = []
     body = b""
     for number in reversed(range(count)):
         if not entries:

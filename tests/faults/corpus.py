@@ -145,7 +145,7 @@ def _shapes() -> Makers:
     def modules(count: int, imports: Mapping[str, Sequence[str]]) -> dict[str, bytes]:
         return {f"pkg/_m{n}.cp311-win_amd64.pyd": _module(imports=imports) for n in range(count)}
 
-    shapes: dict[str, Callable[[], Mapping[str, bytes | str]]] = {
+    shapes = {
         "missing": lambda: modules(200, gone),
         "apart": lambda: {
             f"pkg/s{n}/_m.cp311-win_amd64.pyd": _module(imports={f"gone{n}_{k}.dll": ["f"] for k in range(20)})

@@ -24,11 +24,10 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.faults.workshop import Bench, digest, installed, large, leftovers, single, small, snapshot
+from tests.faults.workshop import digest, installed, large, leftovers, single, small, snapshot
 from wheelfix.cli.main import main
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -91,7 +90,7 @@ class Range:
         self.folder = folder
         (folder / "tmp").mkdir(parents=True)
         renamed = functools.partial(single, dll="frobnicate.dll")
-        make: dict[str, Callable[[Path], Bench]] = {"large": large, "libs": renamed}
+        make = {"large": large, "libs": renamed}
         self.bench = make.get(mode, small)(folder)
         self.original = digest(self.bench.wheel)
         self.prefix = installed(self.bench) if mode == "env" else None

@@ -14,7 +14,7 @@ import pytest
 if sys.platform == "win32":
     pytest.skip("time and memory are measured with POSIX' means", allow_module_level=True)
 
-from tests.faults.confined import Helper, Watched
+from tests.faults.confined import Helper
 from tests.faults.corpus import corpus
 from tests.support.parts import every
 from tests.support.patience import patience
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 SECONDS = 20
 MEGABYTES = 1024
 CORPUS = corpus()
-SEEN: dict[str, Watched] = {}
+SEEN = {}
 
 
 @pytest.fixture(scope="module")

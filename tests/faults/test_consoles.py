@@ -1,7 +1,5 @@
 """Consoles that cannot show everything, outputs that go away, and paths that are long, odd or not even text."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -54,7 +54,7 @@ def _certificate() -> bytes:
     return forge_dll("signed.dll", certificate=b"\x30\x84\x7f\xff\xff\xff" * 30_000)
 
 
-BROKEN: dict[str, bytes] = {
+BROKEN = {
     "empty": b"",
     "no-pe": b"MZ" + bytes(510),
     "lfs-pointer": b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n",
@@ -63,7 +63,7 @@ BROKEN: dict[str, bytes] = {
     "cut-in-sections": GOOD[: PE_AT + 24 + 240 + 20],
 }
 # Tables that point anywhere, never end or run in circles: tests/pe/test_hostile.py has them, and is fast.
-ODD: dict[str, bytes] = {
+ODD = {
     "directories-outside": raw_pe(bytes(64), dict.fromkeys(range(16), (0xFFFFFF00, 0xFFFFFFFF))),
     "ten-million-imports": _thunks(10_000_000),
     "sections-beyond-the-file": patched(GOOD, PE_AT + 24 + 240 + 16, "<II", 0x7FFFFFFF, 0x7FFFFFFF),

@@ -68,7 +68,7 @@ def of(change: Callable[[bytes], bytes]) -> Callable[[], tuple[bytes, bytes]]:
     return make
 
 
-STREAMS: dict[str, Callable[[], tuple[bytes, bytes]]] = {
+STREAMS = {
     "before-its-start": before_its_start,
     "sound": of(lambda stream: stream),
     "cut": of(lambda stream: stream[: len(stream) // 2]),

@@ -155,8 +155,7 @@ class Answer:
 
     def wheel(self) -> dict[str, Any]:
         """The report about the only wheel, of a command that prints JSON."""
-        report: dict[str, Any] = json.loads(self.text)["wheels"][0]
-        return report
+        return json.loads(self.text)["wheels"][0]
 
 
 def ask(command: str, *words: object, form: str = "text") -> Answer:

@@ -8,7 +8,6 @@ from tests.support.tables import named_cases
 from wheelfix.knowledge.cards import (
     architecture,
     build_flags,
-    capability_of_arch,
     close_names,
     named_cards,
     nvidia_capability,
@@ -47,12 +46,13 @@ def test_toolkits_that_have_a_name(name, expected):
 
 
 @pytest.mark.parametrize(
-    ("library", "cuda", "expected"),
+    "library, cuda, expected",
     [
         ("cufft", "12.1", "cufft64_11.dll"),
         ("nvrtc-builtins", "11.7.1", "nvrtc-builtins64_117.dll"),
         ("nvJitLink", "11.8", None),
         ("cupti", "11.7", "cupti64_2022.2.1.dll"),
+        ("cupti", "11.4.0", "cupti64_2021.2.2.dll"),
         ("no-such-library", "11.7", None),
     ],
 )
@@ -65,7 +65,7 @@ def test_cupti_has_a_name_per_patch():
     assert cupti_names("11.7.1") == ("cupti64_2022.2.1.dll",)
 
 
-@pytest.mark.parametrize(("text", "expected"), [("11.7", (11, 7)), ("v12.1", (12, 1)), ("11.8.20220929", (11, 8))])
+@pytest.mark.parametrize("text, expected", [("11.7", (11, 7)), ("v12.1", (12, 1)), ("11.8.20220929", (11, 8))])
 def test_release_takes_the_first_two_numbers(text, expected):
     assert release(text) == expected
 
@@ -77,7 +77,7 @@ def test_release_refuses_what_is_no_version(text):
 
 
 @pytest.mark.parametrize(
-    ("version", "expected"),
+    "version, expected",
     [
         ("2.7.1+cu117", (11, 7)),
         ("1.12.0+cu102.local", (10, 2)),
@@ -102,7 +102,7 @@ def test_every_release_from_11_on_has_a_runtime_and_a_cupti():
 
 
 @pytest.mark.parametrize(
-    ("product", "expected"),
+    "product, expected",
     [
         ("NVIDIA CUDA 11.7.99 NVRTC Library", (11, 7)),
         ("NVIDIA CUDA BLAS Library", None),
@@ -125,7 +125,7 @@ def stated(number: int, text: str = "", product: str = "") -> FileVersion:
 
 
 @pytest.mark.parametrize(
-    ("name", "version", "expected"),
+    "name, version, expected",
     [
         ("cublasLt64_11.dll", stated(11103, "NVIDIA CUDA BLAS Light Library, Version 11.10.3.66"), (11, 10, 3, 66)),
         ("nvrtc64_112_0.dll", stated(9000, "NVIDIA NVRTC Library, Version 11.7.99"), (11, 7, 99)),
@@ -139,7 +139,7 @@ def test_library_version(name, version, expected):
 
 
 @pytest.mark.parametrize(
-    ("name", "number", "expected"),
+    "name, number, expected",
     [
         ("curand64_10.dll", 1030, (10, 3, 0)),
         ("cublas64_11.dll", 11103, (11, 10, 3)),  # 11.1.03 is not a version
@@ -158,7 +158,7 @@ def test_a_newer_library_compares_as_newer_although_its_file_version_is_smaller(
 
 
 @pytest.mark.parametrize(
-    ("name", "version", "toolkits"),
+    "name, version, toolkits",
     [
         ("cufft64_10.dll", (10, 7, 2, 124), {"11.6"}),
         ("cufft64_10.dll", (10, 7, 2, 91), {"11.7"}),
@@ -187,22 +187,6 @@ def test_every_library_of_a_toolkit_has_a_version_that_its_name_admits():
 
 # ---------------------------------------------------------------------------------------------------------------- cards
 # Graphics cards and who still serves them.
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("sm_35", (3, 5)),
-        ("3.5", (3, 5)),
-        ("SM120", (12, 0)),
-        ("compute_90a", (9, 0)),
-        ("8.6+PTX", (8, 6)),
-        ("K40c", None),
-        ("", None),
-    ],
-)
-def test_capability(text, expected):
-    assert capability_of_arch(text) == expected
 
 
 def test_kepler_ends_with_cuda_11_8():
@@ -236,7 +220,7 @@ def test_the_series_may_be_left_out():
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    "text, expected",
     [
         ("K40c", (3, 5)),
         ("Tesla V100-SXM2-16GB", (7, 0)),

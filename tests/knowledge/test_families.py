@@ -26,7 +26,7 @@ from wheelfix.model import Machine
 
 
 @pytest.mark.parametrize(
-    ("name", "family", "version"),
+    "name, family, version",
     [
         ("cudart64_110.dll", "cudart", "110"),
         ("cudnn64_8.dll", "cudnn", "8"),
@@ -94,7 +94,7 @@ def test_the_tables_of_cuda_know_names_of_nvidia_only():
 
 
 @pytest.mark.parametrize(
-    ("linker", "needed"),
+    "linker, needed",
     [((14, 44), (14, 44)), ((14, 50), (14, 50)), ((14, 0), None), ((2, 39), None)],
 )
 def test_what_a_linker_version_says_about_the_runtime(linker, needed):
@@ -107,7 +107,7 @@ def test_pythons_own_runtime_is_known_for_few_releases():
 
 
 @pytest.mark.parametrize(
-    ("build", "toolset"),
+    "build, toolset",
     [(35207, (14, 44)), (27508, (14, 20)), (21005, None)],
 )
 def test_builds_of_compilers(build, toolset):
@@ -177,7 +177,7 @@ def test_statically_linked_mkl_asks_for_nothing():
 
 
 @pytest.mark.parametrize(
-    ("cuda", "first"),
+    "cuda, first",
     [("11.7", "nvrtc-builtins64_117.dll"), (None, "nvrtc-builtins64_118.dll"), ("12.1", "nvrtc-builtins64_118.dll")],
 )
 def test_the_wheels_toolkit_decides_which_built_ins_come_first(cuda, first):
@@ -224,7 +224,7 @@ def test_no_companion_is_something_that_may_not_be_vendored():
 
 
 @pytest.mark.parametrize(
-    ("package", "name", "expected"),
+    "package, name, expected",
     [
         ("pyzbar", "libzbar-64.dll", "120"),
         ("", "libzbar-64.dll", "120"),
@@ -249,7 +249,7 @@ def test_torch_is_left_out():
 
 
 @pytest.mark.parametrize(
-    ("name", "program"),
+    "name, program",
     [
         ("JVM.dll", "Java"),
         ("R.dll", "R"),

@@ -39,7 +39,7 @@ AMD64, X86, ARM64 = Machine.AMD64, Machine.X86, Machine.ARM64
 
 
 @pytest.mark.parametrize(
-    ("kind", "names"),
+    "kind, names",
     [
         ("system", "KERNEL32.dll ws2_32 WINSPOOL.DRV msvcp_win.dll dbghelp.dll bthprops.cpl hhctrl.ocx"),
         ("api-set", "api-ms-win-crt-heap-l1-1-0.dll ext-ms-win-ntuser-window-l1-1-4.dll"),
@@ -74,7 +74,7 @@ def test_the_contract_is_the_name_without_its_last_digit():
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"), [("vcruntime140d.dll", True), ("vcruntime140.dll", False), ("mfc140ud.dll", True)]
+    "name, expected", [("vcruntime140d.dll", True), ("vcruntime140.dll", False), ("mfc140ud.dll", True)]
 )
 def test_debug_runtimes_are_told_apart(name, expected):
     assert classify(name, AMD64).debug is expected
@@ -92,7 +92,7 @@ def test_the_dlls_folder_is_not_where_other_packages_are_searched():
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"),
+    "name, expected",
     [
         ("python311.dll", (3, 11, False)),
         ("PYTHON313t.DLL", (3, 13, True)),
@@ -106,7 +106,7 @@ def test_the_interpreter_is_read_from_its_dll(name, expected):
 
 
 @pytest.mark.parametrize(
-    ("name", "runtime", "toolset"),
+    "name, runtime, toolset",
     [
         ("vcruntime140_1.dll", (14, 20), "14"),
         ("vcruntime140_threads.dll", (14, 38), "14"),
@@ -186,7 +186,7 @@ def test_missing_symbols(dll, symbols, missing):
 
 
 @pytest.mark.parametrize(
-    ("dll", "symbols", "undecided"),
+    "dll, symbols, undecided",
     [
         ("python315.dll", ["PyMadeUp"], ()),
         ("python316t.dll", ["PyObject_Call", "PyUnicode_New", "_PyMadeUp", 7], ("PyUnicode_New",)),
@@ -223,7 +223,7 @@ def test_every_fact_of_our_lists_has_a_source_and_a_date(name):
 
 
 @pytest.mark.parametrize(
-    ("target", "dll", "state"),
+    "target, dll, state",
     [
         ("windows-n", "MFPlat.DLL", State.ABSENT),
         ("windows-n", "evr.dll", State.PERHAPS_ABSENT),
@@ -249,7 +249,7 @@ def test_the_stable_abi_knows_old_and_new_symbols():
 
 
 @pytest.mark.parametrize(
-    ("target", "dll", "function", "missing"),
+    "target, dll, function, missing",
     [
         ("windows-10-1809", "KERNEL32.dll", "SetThreadSelectedCpuSetMasks", True),
         ("server-core-2022", "KERNEL32.dll", "SetThreadSelectedCpuSetMasks", False),
@@ -302,7 +302,7 @@ def test_the_list_of_another_processor_says_nothing():
 
 
 @pytest.mark.parametrize(
-    ("text", "fault"),
+    "text, fault",
     [
         ("", "line 1: it does not begin with 'wheelfix target 1'"),
         ("wheelfix target 1\n", "name: is missing"),

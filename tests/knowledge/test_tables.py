@@ -92,7 +92,7 @@ def test_tables_are_found_inside_a_zip(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("pattern", "starts"),
+    "pattern, starts",
     [
         (r"(msvc[rp]|vcomp|mfcm?)90u?\.dll|vcomp\.dll", ("msvc", "vcomp", "mfc", "vcomp")),
         (r"(?P<kind>tcl(?:8|9)|tk)\d+\.dll", ("tcl", "tk")),
@@ -125,8 +125,7 @@ def test_every_pattern_of_every_table_can_be_compiled(monkeypatch):
 
 def raw(name: str, key: str) -> list[dict[str, Any]]:
     """The rows of a table as TOML has them."""
-    rows: list[dict[str, Any]] = parse_toml(name, read_text(name))[key]
-    return rows
+    return parse_toml(name, read_text(name))[key]
 
 
 def lines(name: str) -> list[str]:

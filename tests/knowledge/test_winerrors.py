@@ -1,7 +1,5 @@
 """What error codes of Windows mean."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.tables import named_cases

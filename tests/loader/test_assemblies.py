@@ -1,7 +1,5 @@
 """DLLs that Windows finds through a manifest, as cocotb's ``simulator.pyd`` finds ``libs/gpi.dll``."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.views import make_view
@@ -25,7 +23,7 @@ CONFIG = (
 
 
 @pytest.mark.parametrize(
-    ("files", "found"),
+    "files, found",
     [
         ({"p/libs/b.dll": B, "p/a.pyd.2.config": CONFIG}, "p/libs/b.dll"),
         ({"other/b.dll": B, "p/a.pyd.2.config": CONFIG}, "other/b.dll"),

@@ -1,7 +1,5 @@
 """Names of DLLs in the strings of Python code."""
 
-from __future__ import annotations
-
 from tests.support.tables import named_cases
 from tests.support.views import make_view
 from wheelfix.loader.packagecode import names_in_code

@@ -18,7 +18,7 @@ def strength(name: str, version: tuple[int, int, int, int] | None) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "version", "expected"),
+    "name, version, expected",
     [
         ("cudnn64_8.dll", (8, 2, 4, 15), ""),
         ("cudnn64_8.dll", (8, 3, 0, 98), "required"),
@@ -35,7 +35,7 @@ def test_zlibwapi_is_needed_by_cudnn_8_3_to_9_1(name, version, expected):
     assert strength(name, version) == expected
 
 
-@pytest.mark.parametrize(("product", "number"), [("11.8.89", "118"), ("12.4.127", "124"), ("12.6.85", "126")])
+@pytest.mark.parametrize("product, number", [("11.8.89", "118"), ("12.4.127", "124"), ("12.6.85", "126")])
 def test_nvrtc_asks_for_the_builtins_of_its_own_toolkit(product, number):
     """Of an nvrtc64_120_0.dll of CUDA 12.4 without built-ins, those of another release were asked for."""
     name = f"nvrtc64_{'112' if product[:2] == '11' else '120'}_0.dll"
@@ -45,7 +45,7 @@ def test_nvrtc_asks_for_the_builtins_of_its_own_toolkit(product, number):
     assert [edge.name for edge in edges if "builtins" in edge.name] == [f"nvrtc-builtins64_{number}.dll"]
 
 
-@pytest.mark.parametrize(("number", "expected"), [("8", "required"), ("9", "")])
+@pytest.mark.parametrize("number, expected", [("8", "required"), ("9", "")])
 def test_a_missing_cudnn_is_taken_to_be_a_current_one(number, expected):
     """zlibwapi.dll was optional for the scan, and stopped the repair as soon as cuDNN 8.9 was found."""
     module = forge_dll("x.dll", imports={f"cudnn64_{number}.dll": ["f"]})

@@ -16,7 +16,7 @@ TAIL = ".cp311-win_amd64.pyd"
 
 def predicted(folder: Path, code: str) -> str:
     """The line predicted for a package with two modules that fail, and one of a subpackage."""
-    files: dict[str, bytes | str] = {"p/__init__.py": code, "p/sub/__init__.py": "from . import _s\n"}
+    files = {"p/__init__.py": code, "p/sub/__init__.py": "from . import _s\n"}
     for path in ("p/_a", "p/_z", "p/sub/_s"):
         name = path.rpartition("/")[2]
         files[path + TAIL] = forge_dll(f"{name}.pyd", imports={"gone.dll": ["f"]}, exports=[f"PyInit_{name}"])
@@ -26,7 +26,7 @@ def predicted(folder: Path, code: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("code", "module"),
+    "code, module",
     [
         ("from ._z import x\nfrom ._a import y\n", "_z"),
         ("from . import _a, _z\n", "_a"),

@@ -1,7 +1,5 @@
 """What the interpreted import of a package leaves behind, for the modules below it."""
 
-from __future__ import annotations
-
 from tests.oracle.graph import Dll
 from tests.support.tables import named_cases
 from tests.support.views import make_view

@@ -53,7 +53,7 @@ def conda(env, name, version, files, **more):
 
 class TestEditable:
     @pytest.mark.parametrize(
-        ("record", "about", "where"),
+        "record, about, where",
         [
             ("__editable__.flux-2.1.pth,,\n", ABOUT, "in /C:/projects/flux"),
             ("__editable__.flux-2.1.pth,,\n__editable___flux_2_1_finder.py,,\n", None, "somewhere else"),

@@ -1,7 +1,5 @@
 """What ordinary packages load: extension modules, folders and DLLs that their code names."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.tables import named_cases
@@ -27,7 +25,6 @@ from wheelfix.model import (
 )
 
 SITE = "Lib/site-packages/"
-ADDS_LIBS = "import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), os.pardir, 'pkg.libs'))\n"
 
 
 def extension(imports=None, name="_x.pyd"):
@@ -49,7 +46,7 @@ def test_only_extension_modules_for_this_python_are_imported():
 
 
 @pytest.mark.parametrize(
-    ("machine", "expected"),
+    "machine, expected",
     [(Machine.AMD64, ["a.cp36-win_amd64.pyd", "a.pyd"]), (Machine.X86, ["a.cp36-win32.pyd", "a.pyd"])],
 )
 def test_only_extension_modules_for_this_processor_are_imported(machine, expected):
@@ -63,19 +60,6 @@ def test_only_extension_modules_for_this_processor_are_imported(machine, expecte
 def test_module_names():
     assert module_name(f"{SITE}pkg/sub/_x.cp311-win_amd64.pyd") == "pkg.sub._x"
     assert module_name(f"{SITE}_top.pyd") == "_top"
-
-
-def test_a_folder_that_code_adds_is_searched():
-    files = {
-        f"{SITE}pkg/__init__.py": ADDS_LIBS,
-        f"{SITE}pkg/_x.pyd": extension({"helper.dll": ["f"]}),
-        f"{SITE}pkg.libs/helper.dll": library("helper.dll"),
-    }
-    resolution = resolve(make_view(files), Profile())
-    assert resolution.first_failure is None
-    assert resolution.search_dirs == (f"{SITE}pkg.libs",)
-    without = {**files, f"{SITE}pkg/__init__.py": ""}
-    assert resolve(make_view(without), Profile()).first_failure.code == 126
 
 
 def test_code_that_only_users_call_and_that_needs_nothing_is_not_followed():
@@ -113,7 +97,7 @@ MORE = {
 }
 
 
-@pytest.mark.parametrize(("more", "known"), MORE.values(), ids=list(MORE))
+@pytest.mark.parametrize("more, known", MORE.values(), ids=list(MORE))
 def test_where_only_the_code_of_delvewheel_matters_none_is_read(more, known):
     """And what comes of it is the same as if it were read: psycopg2-binary and sentencepiece have no other."""
     more = {path: extension() if text is None else text for path, text in more.items()}

@@ -1,7 +1,5 @@
 """Packages that load DLLs in their own way are found by listing the folder of their modules."""
 
-from __future__ import annotations
-
 import importlib
 
 import pytest

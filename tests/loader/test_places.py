@@ -1,7 +1,5 @@
 """From a wheel, a folder or an environment to a view."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.wheels import build_wheel, library
@@ -14,7 +12,7 @@ DLL = library("a.dll")
 
 
 @pytest.mark.parametrize(
-    ("member", "installed"),
+    "member, installed",
     [
         ("pkg/a.dll", "Lib/site-packages/pkg/a.dll"),
         ("p-1.data/data/Library/bin/a.dll", "Library/bin/a.dll"),

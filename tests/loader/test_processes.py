@@ -1,7 +1,5 @@
 """Each extension module loads in a fresh process: nobody relies on the order of other people's imports."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.tables import named_cases

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tests.support.tables import named_cases
 from tests.support.views import make_view
-from tests.support.wheels import extension, library
+from tests.support.wheels import extension
 from tools.forge import forge_dll
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.resolve import resolve
-from wheelfix.model import EdgeKind, InView, Machine, Missing, Resolution
+from wheelfix.model import EdgeKind, InView, Missing, Resolution
 
 SITE = "Lib/site-packages/"
 PYTHON = Profile(python=(3, 11))
@@ -20,21 +20,6 @@ def resolved(files: dict[str, bytes | str], profile: Profile = PYTHON) -> Resolu
 
 def dll(name: str, *imports: str, **more: object) -> bytes:
     return forge_dll(name, imports={one: ["f"] for one in imports}, exports=["f"], **more)  # type: ignore[arg-type]
-
-
-def test_the_chain_leads_to_the_dll_that_is_missing():
-    found = resolved(
-        {"pkg/__init__.py": "", "pkg/_m.pyd": extension("a.dll", name="_m"), "pkg/a.dll": dll("a.dll", "b.dll")}
-    )
-    assert (found.first_failure.code, found.first_failure.chain) == (126, ("_m.pyd", "a.dll", "b.dll"))
-    assert found.reached == {f"{SITE}pkg/_m.pyd", f"{SITE}pkg/a.dll"}
-
-
-def test_a_missing_symbol_and_another_processor_have_codes_of_their_own():
-    other = library("a.dll:other")
-    assert resolved({"pkg/_m.pyd": extension("a.dll", name="_m"), "pkg/a.dll": other}).outcomes[0].code == 127
-    small = dll("a.dll", machine=Machine.X86)
-    assert resolved({"pkg/_m.pyd": extension("a.dll", name="_m"), "pkg/a.dll": small}).outcomes[0].code == 193
 
 
 def test_a_delay_load_that_is_missing_fails_nothing():
@@ -82,25 +67,6 @@ def test_a_program_has_nothing_of_the_process_of_python(folder, code, found):
     providers = {edge.name: edge.provider for edge in resolved(files).edges if edge.importer.endswith("/b.dll")}
     assert isinstance(providers["a.dll"], InView) is found
     assert not isinstance(providers["python311.dll"], Missing)
-
-
-def test_a_load_that_code_catches_is_a_failure_that_nobody_sees():
-    code = (
-        "import ctypes, os\ntry:\n    ctypes.CDLL(os.path.join(os.path.dirname(__file__), 'a.dll'))\n"
-        "except OSError:\n    pass\n"
-    )
-    found = resolved({"pkg/__init__.py": code, "pkg/a.dll": dll("a.dll", "gone.dll")})
-    assert [(outcome.code, outcome.event.guarded) for outcome in found.outcomes] == [(126, True)]
-    assert found.first_failure is None
-    assert f"{SITE}pkg/a.dll" not in found.reached
-
-
-def test_a_load_in_code_that_finds_no_file_is_an_outcome():
-    code = "import ctypes, os\nctypes.CDLL(os.path.join(os.path.dirname(__file__), 'gone.dll'))\n"
-    found = resolved({"pkg/__init__.py": code, "pkg/a.dll": dll("a.dll")})
-    assert found.first_failure.event.path == f"{SITE}pkg/gone.dll"
-    (fault,) = found.code_faults
-    assert (fault.cause, fault.error, fault.sure, fault.reached) == ("load", "FileNotFoundError", True, True)
 
 
 def test_the_same_question_has_the_same_answer():

@@ -1,7 +1,5 @@
 """torch for ROCm: what is preloaded from the ROCm distributions, and what is not found because it is not."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.tables import named_cases
@@ -60,7 +58,7 @@ def test_what_is_not_preloaded_is_not_found():
 
 
 @pytest.mark.parametrize(
-    ("removed", "starts", "last"),
+    "removed, starts, last",
     [
         (f"{CORE}amdhip64_7.dll", "FileNotFoundError: raised by the package", "amdhip64*.dll"),
         (f"{CORE}amd_comgr0702.dll", "FileNotFoundError: raised by the package", "amd_comgr*.dll"),
@@ -108,7 +106,7 @@ def test_a_library_may_be_optional():
 
 
 @pytest.mark.parametrize(
-    ("code", "line"),
+    "code, line",
     [
         (ONE_BY_ONE, "ModuleNotFoundError: Unknown rocm library 'hipdnn'"),
         (ALL_FIRST + "names = resolve_deps(list(names))\n", "KeyError: 'hipdnn'"),

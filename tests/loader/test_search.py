@@ -1,7 +1,5 @@
 """What a load says besides the error code and the loaded modules, for which ``tests/oracle/cases.py`` has the rules."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.tables import named_cases
@@ -75,7 +73,7 @@ def test_forwarders_that_point_at_each_other_end():
 
 
 @pytest.mark.parametrize(
-    ("target", "module", "symbol"),
+    "target, module, symbol",
     [
         ("libomp.dll.KMP_CALLOC", "libomp.dll", "KMP_CALLOC"),
         ("mkl_rt.3.dll.caxpy_", "mkl_rt.3.dll", "caxpy_"),
@@ -92,15 +90,6 @@ def test_api_sets_and_known_dlls_never_come_from_a_folder():
     loader, failure = load(files, "x/a.dll")
     assert failure is None
     assert loader.edges["x/a.dll", name, EdgeKind.IMPORT].provider == System(name)
-
-
-def test_a_file_elsewhere_in_the_view_is_missing_but_said():
-    files = {"x/a.dll": dll("a.dll", A_NEEDS_B), "other/b.dll": B}
-    loader, failure = load(files, "x/a.dll")
-    assert failure is not None
-    provider = loader.edges["x/a.dll", "b.dll", EdgeKind.IMPORT].provider
-    assert isinstance(provider, Missing)
-    assert provider.present_at == ("other/b.dll",)
 
 
 def test_a_manifest_leads_to_a_dll_in_another_folder():

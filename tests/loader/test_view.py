@@ -1,7 +1,5 @@
 """A view finds files as Windows does, lists folders as NTFS does, and shows what a plan changes."""
 
-from __future__ import annotations
-
 from tests.support.views import make_view
 from tools.forge import forge_dll
 

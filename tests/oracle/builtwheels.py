@@ -38,20 +38,20 @@ def build(seed: int, machine: Machine) -> Built:
         )
         for number, others in needs.items()
     }
-    files: dict[str, bytes | str] = {"pkg/__init__.py": _code(chance, count)}
+    files = {"pkg/__init__.py": _code(chance, count)}
     folders = ["pkg", *chance.sample(["pkg/x", "pkg/y", "pkg/y/z"], chance.randint(0, 3))]
     for folder in folders:
         files.setdefault(f"{folder}/__init__.py", "")
         for index in range(chance.randint(1, 2)):
             wanted = chance.sample(range(count), chance.randint(1, min(2, count)))
-            imports: dict[str, list[str | int]] = {f"part{number}.dll": [f"call{number}"] for number in wanted}
+            imports = {f"part{number}.dll": [f"call{number}"] for number in wanted}
             name = f"{folder}/_m{index}.cp311-{PLATFORMS[machine]}.pyd"
             files[name] = forge_dll("m.pyd", imports=imports, exports=["PyInit_m"], machine=machine)
     if chance.random() < 0.2:
         number = chance.randrange(count)
         program = forge_dll("tool.exe", imports={f"part{number}.dll": [f"call{number}"]}, machine=machine)
         files[f"{chance.choice(folders)}/tool.exe"] = program
-    roots: dict[str, dict[str, bytes]] = {"one": {}, "two": {}}
+    roots = {"one": {}, "two": {}}
     for name, data in libraries.items():
         if chance.random() < 0.25:
             files[f"{chance.choice([*folders, 'pkg/dlls'])}/{name}"] = data

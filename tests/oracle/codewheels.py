@@ -58,7 +58,7 @@ def wheel_of(folder: Path, package: str, case: CodeCase, absent: frozenset[str],
     def named(text: str) -> str:
         return text.replace("§", package)
 
-    files: dict[str, bytes | str] = {f"{package}/__init__.py": named(HEAD + case.code)}
+    files = {f"{package}/__init__.py": named(HEAD + case.code)}
     files |= {f"{package}/{named(name)}": named(text) for name, text in case.files.items()}
     for name, imports in case.dlls.items():
         if name not in absent:
@@ -71,7 +71,7 @@ def wheel_of(folder: Path, package: str, case: CodeCase, absent: frozenset[str],
 
 def measure(cases: Mapping[str, CodeCase], target: Interpreter, work: Path, start: str = "q") -> list[Result]:
     """Predict and import every variant of every case."""
-    rows: list[tuple[str, str, str, Expected]] = []
+    rows = []
     site = target.exchange / "cases"
     site.mkdir()
     for number, (name, case) in enumerate(cases.items()):
@@ -114,8 +114,7 @@ def imported(target: Interpreter, packages: list[tuple[Path, str]]) -> list[dict
     asked = [target.path(path) for path in (exchange / "child.py", exchange / "list", result)]
     done = target.run(["-I", "-X", "utf8", target.path(exchange / DRIVER.name), *asked], timeout=600)
     assert result.exists(), done.err[-3000:]
-    answers: list[dict[str, Any]] = ast.literal_eval(result.read_text(encoding="ascii"))
-    return answers
+    return ast.literal_eval(result.read_text(encoding="ascii"))
 
 
 def _error(error: dict[str, Any]) -> RaisedError:
@@ -124,7 +123,7 @@ def _error(error: dict[str, Any]) -> RaisedError:
 
 def recorded(results: list[Result], packages: list[str]) -> dict[str, dict[str, list[Any]]]:
     """Return what happened as plain values, with ``§`` for the name of each package."""
-    found: dict[str, dict[str, list[Any]]] = {}
+    found = {}
     for one, package in zip(results, packages, strict=True):
         row = []
         for error in one.observed.errors:

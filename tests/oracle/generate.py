@@ -52,7 +52,7 @@ def _dll(dice: random.Random, path: str, names: list[str], foreign: list[Machine
     exports = tuple(symbol for symbol in SYMBOLS if dice.random() < 0.985)
     if dice.random() < 0.03:
         exports = ()
-    forwarders: dict[Symbol, str] = {}
+    forwarders = {}
     if dice.random() < 0.25:
         moved = dice.choice(SYMBOLS)
         exports = tuple(symbol for symbol in exports if symbol != moved)
@@ -74,9 +74,9 @@ def _dll(dice: random.Random, path: str, names: list[str], foreign: list[Machine
 
 
 def _wants(dice: random.Random, names: list[str], count: int) -> tuple[tuple[str, tuple[Symbol, ...]], ...]:
-    wants: list[tuple[str, tuple[Symbol, ...]]] = []
+    wants = []
     for name in dice.sample(names, min(count, len(names))):
-        pool: list[Symbol] = [*SYMBOLS, 1, 2, 3]
+        pool = [*SYMBOLS, 1, 2, 3]
         symbols = tuple(dice.sample(pool, dice.randint(1, 2)))
         wants.append((_spell(dice, name), symbols))
     if dice.random() < 0.3:

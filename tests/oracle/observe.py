@@ -47,9 +47,9 @@ class Observation:
 
 def read_answer(code: int, log: Sequence[str]) -> Answer:
     """Turn Wine's code and log of one load into what Windows gives."""
-    faults: dict[str, set[int]] = {"map": set(), "bind": set()}
-    seen: dict[str, None] = {}
-    mapped: set[str] = set()
+    faults = {"map": set(), "bind": set()}
+    seen = {}
+    mapped = set()
     for line in log:
         if match := MAPPED.search(line):
             mapped.add(match[1].rpartition("\\")[2].lower())
@@ -78,7 +78,7 @@ def run(wine: Wine, graph: Graph, loads: Sequence[Load], root: Path) -> Observat
     program = root / APPLICATION / "loader.exe"
     if not program.exists():
         shutil.copyfile(loader_program(wine.machine), program)
-    arguments: list[str | Path] = [program]
+    arguments = [program]
     for folder in graph.added:
         arguments += ["-d", windows_path(root / folder)]
     for load in loads:
@@ -92,9 +92,9 @@ def run(wine: Wine, graph: Graph, loads: Sequence[Load], root: Path) -> Observat
 
 def parse(output: str, root: Path) -> Observation:
     """Read the output of ``loader.exe`` with the loader's log in between."""
-    answers: list[Answer] = []
+    answers = []
     modules = set()
-    log: list[str] = []
+    log = []
     whole = False
     inside = windows_path(root).lower() + "\\"
     for line in output.splitlines():
@@ -121,8 +121,8 @@ def observe(wine: Wine, graph: Graph, root: Path) -> Observation:
     succeeded are done again, without it, in a new process, and the case goes on from there.
     """
     write(graph.files(wine.machine), graph.folders, root)
-    kept: list[Load] = []
-    answers: list[Answer] = []
+    kept = []
+    answers = []
     pending = list(graph.loads)
     while True:
         for _ in range(ATTEMPTS):

@@ -160,7 +160,7 @@ def install(case: Case, wheels: Sequence[Path], place: Interpreter | Place, work
     """Put the wheels of a case, and what is imported besides, where an installer puts them."""
     whole = iter(skeletons([path for path in wheels if path.name not in case.parts], exports=case.exports))
     parts = [made_part(path, case.parts[path.name]) if path.name in case.parts else next(whole) for path in wheels]
-    placed: dict[str, Path] = {}
+    placed = {}
     helpers = helper_wheel(work / "helper", case.plain, parts, case.values)
     for path in [*(part.write(work / "whole") for part in parts), *helpers]:
         placed |= unpack(path, place)
@@ -298,7 +298,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def replay_all(asked: Sequence[Case], there: Mapping[str, Path], *, keep: bool = False) -> list[Row]:
     """Compare the predictions of today with what was written down."""
-    rows: list[Row] = []
+    rows = []
     for case in asked:
         with WorkFolder() as work:
             found = show(replay(case, [there[wheel] for wheel in case.wheels], load()[case.name], work))
@@ -331,7 +331,7 @@ def record_all(asked: Sequence[Case], there: Mapping[str, Path]) -> int:
 
 def run_all(asked: Sequence[Case], there: Mapping[str, Path]) -> list[Row]:
     """Import packages for real and compare."""
-    rows: list[Row] = []
+    rows = []
     with (
         interruptible(),
         WorkFolder() as work,

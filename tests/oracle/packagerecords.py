@@ -34,8 +34,7 @@ MOST = 200
 
 def load(path: Path = RECORDS) -> dict[str, dict[str, Any]]:
     """Return the observations: for each release, by the member that was removed; an empty name for none."""
-    found: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return found
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
 def save(records: dict[str, dict[str, Any]], path: Path = RECORDS) -> None:
@@ -49,7 +48,7 @@ def save(records: dict[str, dict[str, Any]], path: Path = RECORDS) -> None:
 
 def to_record(observed: Observed) -> dict[str, Any]:
     """Return what of an observation is needed to compare it again."""
-    row: dict[str, Any] = {}
+    row = {}
     if observed.errors:
         row["errors"] = [[one.error, one.code, list(one.bases), one.message[:MOST]] for one in observed.errors]
     elif not observed.works:

@@ -76,7 +76,7 @@ def skeletons(wheels: Iterable[Path], *, exports: bool = False) -> list[Skeleton
     """Make stand-ins of wheels that are installed together, with all that the images export if that is asked for."""
     wheels = [*wheels]
     images = {wheel: _images(wheel) for wheel in wheels}
-    wanted: dict[str, set[Symbol]] = defaultdict(set)
+    wanted = defaultdict(set)
     for facts in images.values():
         for image in facts.values():
             for need in image.imports:
@@ -94,7 +94,7 @@ def _images(wheel: Path) -> dict[str, Image]:
 
 
 def _skeleton(wheel: Path, images: Mapping[str, Image], wanted: Mapping[str, set[Symbol]]) -> Skeleton:
-    members: dict[str, bytes] = {}
+    members = {}
     with zipfile.ZipFile(wheel) as archive:
         for info in archive.infolist():
             name = info.filename
@@ -122,7 +122,7 @@ def stand_in(name: str, image: Image, wanted: Mapping[str, set[Symbol]]) -> byte
     """Return an image with the import table of another, whose init function is the helper's."""
     imports = [(_PYTHON_DLL.sub("python311.dll", need.dll), need.symbols[:1]) for need in image.imports]
     delayed = [(need.dll, need.symbols[:1]) for need in image.delay_imports]
-    forwarders: dict[Symbol, str] = {}
+    forwarders = {}
     module = name.lower().endswith(".pyd")
     if module:
         imports.append((f"{HELPER}.dll", (INIT,)))
@@ -154,7 +154,7 @@ def helper_wheel(
     text = text.replace(
         "VALUES = {}", f"VALUES = {{{', '.join(f'{name!r}: {{{row}}}' for name, row in rows.items())}}}"
     )
-    files: dict[str, bytes | str] = {f"{HELPER}.py": text}
+    files = {f"{HELPER}.py": text}
     files[f"{HELPER}-1.0.data/data/{HELPER}.dll"] = helper_dll().read_bytes()
     wanted = {symbol for part in parts for symbol in part.of_system}
     for name in ABSENT_IN_WINE:

@@ -70,7 +70,7 @@ def take_out(source: Path, removed: Iterable[str], folder: Path) -> Broken:
     gone = set(removed)
     target = folder / "broken" / source.name
     target.parent.mkdir(parents=True)
-    roots: dict[Path, None] = {}
+    roots = {}
     with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as new:
         for info in old.infolist():
             data = old.read(info)
@@ -135,7 +135,7 @@ class Installed:
     def load(self, wine: Wine, module: str) -> int:
         """The Windows error code of loading one module in a process of its own; 0 is success."""
         program = self.folder / APPLICATION / "loader.exe"
-        arguments: list[str | Path] = [program]
+        arguments = [program]
         for folder in self.added:
             if (self.folder / folder).is_dir():
                 arguments += ["-d", windows_path(self.folder / folder)]

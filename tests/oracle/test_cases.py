@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -35,7 +34,7 @@ def loaded(case: Case) -> frozenset[str]:
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_the_model_follows_the_rule(machine: Machine) -> None:
+def test_the_model_follows_the_rule(machine):
     wrong = []
     for name, case in WRITTEN[machine].items():
         expected = expect(case.graph, machine)
@@ -63,13 +62,13 @@ def faults(case: Case, wine: Wine, folder: Path) -> str:
 
 @pytest.mark.wine
 @pytest.mark.parametrize("name", WRITTEN[HERE])
-def test_the_loader_follows_the_rule(name: str, native: Wine, tmp_path: Path) -> None:
+def test_the_loader_follows_the_rule(name, native, tmp_path):
     assert faults(WRITTEN[HERE][name], native, tmp_path) == ""
 
 
 @pytest.mark.wine_x64
 @pytest.mark.slow
-def test_the_x86_64_loader_follows_every_rule(x64: Wine, tmp_path: Path) -> None:
+def test_the_x86_64_loader_follows_every_rule(x64, tmp_path):
     if HERE is Machine.AMD64:
         impossible("the host's own Wine is the x86_64 one: done already, case by case")
     with ThreadPoolExecutor(4) as pool:
@@ -78,7 +77,7 @@ def test_the_x86_64_loader_follows_every_rule(x64: Wine, tmp_path: Path) -> None
 
 
 @pytest.mark.wine
-def test_a_relative_name_with_search_flags_is_87(native: Wine, tmp_path: Path) -> None:
+def test_a_relative_name_with_search_flags_is_87(native, tmp_path):
     """So a model that only takes whole paths is enough: nobody loads ``lib\\a.dll`` with 0x1100."""
     load = Load("lib\\a.dll", 0x1100, by_name=True)
     assert [answer.wine for answer in observe(native, Graph((), (load,)), tmp_path).answers] == [87]
@@ -95,9 +94,7 @@ SHOWN = 5
 
 @pytest.mark.wine
 @pytest.mark.slow
-def test_prediction_and_loader_agree(
-    native: Wine, case_root: Path, record_testsuite_property: Callable[[str, object], None]
-) -> None:
+def test_prediction_and_loader_agree(native, case_root, record_testsuite_property):
     seeds = range(FIRST, FIRST + COUNT)
     with ThreadPoolExecutor(AT_ONCE) as pool:
         results = list(pool.map(lambda seed: check(native, generate(seed, native.machine), case_root), seeds))
@@ -120,12 +117,12 @@ def _story(wine: Wine, seed: int, root: Path) -> str:
     return "\n".join([f"seed {seed}:", str(smallest), *ends])
 
 
-def test_a_seed_always_gives_the_same_case() -> None:
+def test_a_seed_always_gives_the_same_case():
     assert generate(7, Machine.ARM64) == generate(7, Machine.ARM64)
     assert generate(7, Machine.ARM64) != generate(8, Machine.ARM64)
 
 
-def test_generated_cases_are_of_every_sort() -> None:
+def test_generated_cases_are_of_every_sort():
     """What the generator is there for does come up among the first thousand."""
     graphs = [generate(seed, Machine.ARM64) for seed in range(1000)]
     dlls = [dll for graph in graphs for dll in graph.dlls]
@@ -148,7 +145,7 @@ def test_generated_cases_are_of_every_sort() -> None:
     assert [sort for sort, there in sorts.items() if not there] == []
 
 
-def test_every_deviation_is_told_in_full() -> None:
+def test_every_deviation_is_told_in_full():
     rows = deviations()
     assert len({row.id for row in rows}) == len(rows)
     for row in rows:
@@ -171,14 +168,14 @@ def record(wine: Wine, graph: Graph, root: Path) -> str:
     write(graph.files(wine.machine), graph.folders, root)
     program = root / APPLICATION / "loader.exe"
     program.write_bytes(loader_program(wine.machine).read_bytes())
-    arguments: list[str | Path] = [program]
+    arguments = [program]
     for load in graph.loads:
         arguments += ["-f", f"{load.flags:x}", windows_path(root / load.target)]
     return wine.run(arguments, debug=DEBUG).output
 
 
 @pytest.mark.wine
-def test_a_missing_dll_is_named_with_its_chain(native: Wine, tmp_path: Path) -> None:
+def test_a_missing_dll_is_named_with_its_chain(native, tmp_path):
     text = record(native, Graph((A_WANTS_B, B_WANTS_C), (Load("x/a.dll"),)), tmp_path)
     (recording,) = read_recordings(text)
     (failed,) = recording.failed
@@ -188,7 +185,7 @@ def test_a_missing_dll_is_named_with_its_chain(native: Wine, tmp_path: Path) -> 
 
 
 @pytest.mark.wine
-def test_loaded_dlls_are_listed_with_their_paths(native: Wine, tmp_path: Path) -> None:
+def test_loaded_dlls_are_listed_with_their_paths(native, tmp_path):
     text = record(native, Graph((A_WANTS_B, give("x/b.dll")), (Load("x/a.dll"),)), tmp_path)
     (recording,) = read_recordings(text)
     assert recording.failed == ()

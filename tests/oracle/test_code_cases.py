@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from tests.oracle import codecases, packagestyles
-from tests.oracle.codecases import CodeCase
 from tests.oracle.codewheels import Result, from_record, measure, predicted, recorded, table, variants, wheel_of
 from tests.oracle.wine import wine_for_trials, wine_options
 from wheelfix.model import Machine
@@ -29,7 +28,7 @@ UNSURE = {("configparser", "as it is"), ("configparser", "without §core.dll")}
 """What is not known beforehand: what ConfigParser reads from a file."""
 RECORD = Path(__file__).with_name("codecases.json")
 """What happened in Python 3.11 for Windows in Wine 8: for each variant nothing, or class, code, bases and message."""
-RECORDED: dict[str, dict[str, list[Any]]] = json.loads(RECORD.read_text(encoding="utf-8"))
+RECORDED = json.loads(RECORD.read_text(encoding="utf-8"))
 SLOW = {"fourth", "fifth"}
 """Half of the cases, of packages as they are written: three seconds."""
 CASES = [
@@ -39,8 +38,8 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "case"), CASES)
-def test_predictions_are_what_was_recorded(name: str, case: CodeCase, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name, case", CASES)
+def test_predictions_are_what_was_recorded(name, case, tmp_path):
     results = []
     for count, (variant, absent, foreign) in enumerate(variants(case)):
         package = f"p{count}x"
@@ -57,7 +56,7 @@ def test_predictions_are_what_was_recorded(name: str, case: CodeCase, tmp_path: 
 @pytest.mark.wine_x64
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SETS)
-def test_a_windows_python_does_what_was_recorded(name: str) -> None:
+def test_a_windows_python_does_what_was_recorded(name):
     wine_options()
     assert {case: RECORDED[case] for case in SETS[name]} == seen(name)
 

@@ -51,7 +51,7 @@ class Package:
 
     def predicted(self, machine: Machine) -> dict[str, int]:
         """The code that wheelfix predicts for each module."""
-        files: dict[str, bytes | str] = {dll.path: dll.forge(machine) for dll in self.dlls}
+        files = {dll.path: dll.forge(machine) for dll in self.dlls}
         for folder in ("pkg", "pkg/x", "pkg/y"):
             code = ADDS if folder == "pkg" and self.added else ""
             for where, dll in self.loaded:
@@ -107,7 +107,7 @@ def differences(wine: Wine, seed: int, base: Path) -> tuple[list[str], Counter[i
 
 @pytest.mark.wine
 @pytest.mark.slow
-def test_each_module_does_in_a_fresh_process_what_is_predicted(native: Wine, case_root: Path) -> None:
+def test_each_module_does_in_a_fresh_process_what_is_predicted(native, case_root):
     with ThreadPoolExecutor(AT_ONCE) as pool:
         results = list(pool.map(lambda seed: differences(native, seed, case_root), range(COUNT)))
     codes = sum((codes for _, codes in results), Counter[int]())
@@ -118,7 +118,7 @@ def test_each_module_does_in_a_fresh_process_what_is_predicted(native: Wine, cas
         pytest.fail("\n".join(found[:20]), pytrace=False)
 
 
-def test_a_sibling_matters_in_some_packages() -> None:
+def test_a_sibling_matters_in_some_packages():
     """What this test is there for does come up: a module that only a sibling's load could save."""
     packages = [generate(seed) for seed in range(COUNT)]
     assert any(

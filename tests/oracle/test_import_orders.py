@@ -70,9 +70,9 @@ class InstalledTogether:
     def process(self) -> Graph:
         """What a process does that imports all of them in that order."""
         by_name = {one.name: one for one in self.distributions}
-        loads: list[Load] = []
-        pending: list[str] = []
-        run: set[str] = set()
+        loads = []
+        pending = []
+        run = set()
 
         def code_of(name: str) -> Iterator[Load]:
             if name in run:
@@ -84,7 +84,7 @@ class InstalledTogether:
             for path in by_name[name].loads:
                 yield Load(path)
 
-        added: set[str] = set()
+        added = set()
         for name in self.order:
             for load in itertools.chain(code_of(name), [Load(by_name[name].module)]):
                 new = tuple(folder for folder in pending if folder not in added)
@@ -94,7 +94,7 @@ class InstalledTogether:
 
     def predicted(self, machine: Machine) -> dict[str, int]:
         """The code that wheelfix predicts for the module of each distribution, in its place."""
-        files: dict[str, bytes | str] = {dll.path: dll.forge(machine) for dll in self.dlls}
+        files = {dll.path: dll.forge(machine) for dll in self.dlls}
         files |= {f"{one.name}/__init__.py": one.code for one in self.distributions}
         view = make_view({f"{SITE_PACKAGES}/{path}": data for path, data in files.items()}).background()
         installed = [self._distribution(one.name, [*files]) for one in self.distributions]
@@ -117,7 +117,7 @@ def generate(seed: int) -> InstalledTogether:
     """Return the set of that number."""
     rng = random.Random(seed)
     names = [f"d{number}" for number in range(rng.randint(2, 5))]
-    dlls: dict[str, Dll] = {}
+    dlls = {}
     installed = []
     for number, name in enumerate(names):
         for dll in NAMES:
@@ -165,7 +165,7 @@ def differences(wine: Wine, seed: int, base: Path) -> tuple[list[str], Counter[i
 @pytest.mark.wine
 @pytest.mark.slow
 @pytest.mark.parametrize("first", parts(0, 20, STEP))
-def test_each_import_does_in_its_place_what_is_predicted(native: Wine, case_root: Path, first: int) -> None:
+def test_each_import_does_in_its_place_what_is_predicted(native, case_root, first):
     with ThreadPoolExecutor(AT_ONCE) as pool:
         results = list(pool.map(lambda seed: differences(native, seed, case_root), range(first, first + STEP)))
     codes = sum((codes for _, codes in results), Counter[int]())
@@ -176,7 +176,7 @@ def test_each_import_does_in_its_place_what_is_predicted(native: Wine, case_root
 
 
 @pytest.mark.slow
-def test_orders_matter_in_many_sets() -> None:
+def test_orders_matter_in_many_sets():
     """What this is there for does come up: the same module works in one order and fails in another."""
     count = 0
     for seed in range(40):

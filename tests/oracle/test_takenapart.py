@@ -15,8 +15,6 @@ from tests.oracle import builtwheels, takenapart
 from tests.oracle.observe import torch_loads
 from tests.oracle.takenapart import LAYOUTS, dlls_of, repaired, some_of, take_out
 from tests.oracle.torchcode import loading_code, version_file
-from tests.oracle.wine import Wine
-from tests.oracle.winpython import WindowsPython
 from tests.real import builder
 from tests.real.commands import repair, scan
 from tests.real.vendors import Unpacked
@@ -26,7 +24,6 @@ from tests.support.tiers import wheel
 from tests.support.views import make_view
 from tests.support.wheels import build_wheel
 from tools.forge import forge_dll
-from wheelfix.model import Image
 
 SEEDS = (3, 11, 19)
 REAL = (  # one of so many DLLs is taken out
@@ -41,7 +38,7 @@ REAL = (  # one of so many DLLs is taken out
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_built_packages_load_after_their_repair(seed: int, layout: str, native: Wine) -> None:
+def test_built_packages_load_after_their_repair(seed, layout, native):
     result = builtwheels.play(native, seed, layout)
     assert not result.failed
     assert result.loaded or result.refused
@@ -51,7 +48,7 @@ def test_built_packages_load_after_their_repair(seed: int, layout: str, native: 
 @pytest.mark.real
 @pytest.mark.slow
 @pytest.mark.parametrize("package", every(2, REAL), ids=str)
-def test_real_packages_load_after_their_repair(package: tuple[str, int, str], x64: Wine, python: WindowsPython) -> None:
+def test_real_packages_load_after_their_repair(package, x64, python):
     name, share, layout = package
     path = wheel(name)
     result = takenapart.play(x64, path, some_of(dlls_of(path), share), layout, python.folder)
@@ -64,9 +61,7 @@ def test_real_packages_load_after_their_repair(package: tuple[str, int, str], x6
 @pytest.mark.real
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", some(["beside", "libs"]))
-def test_windows_python_imports_a_repaired_package(
-    layout: str, x64: Wine, python: WindowsPython, tmp_path: Path
-) -> None:
+def test_windows_python_imports_a_repaired_package(layout, x64, python, tmp_path):
     path = wheel("gmpy2-2.3.2-cp311-cp311-win_amd64.whl")
     made = repaired(take_out(path, dlls_of(path), tmp_path), layout, tmp_path / "out")
     assert not isinstance(made, str), made
@@ -97,8 +92,7 @@ def wheelfix(*arguments: str | Path) -> dict[str, Any]:
     command = [sys.executable, "-m", "wheelfix", *map(str, arguments), "--format", "json", "--no-config"]
     done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", stdin=subprocess.DEVNULL)
     assert done.returncode == (0 if arguments[0] == "repair" else done.returncode), done.stderr
-    result: dict[str, Any] = json.loads(done.stdout)
-    return result
+    return json.loads(done.stdout)
 
 
 def member(path: Path, name: str) -> bytes:
@@ -110,7 +104,6 @@ def member(path: Path, name: str) -> bytes:
 def some_exports(data: bytes, count: int = 3) -> list[str]:
     """A few names that a DLL really exports."""
     image = make_view({"a.dll": data}).image("a.dll")
-    assert isinstance(image, Image)
     return sorted(image.exports.names)[:count]
 
 
@@ -123,7 +116,7 @@ def torch_files() -> dict[str, bytes | str]:
 @pytest.mark.wine_x64
 @pytest.mark.slow
 @pytest.mark.parametrize("name", VENDORS)
-def test_a_vendored_dll_loads(name: str, x64: Wine, tmp_path: Path) -> None:
+def test_a_vendored_dll_loads(name, x64, tmp_path):
     source = wheel(VENDORS[name])
     symbols = some_exports(member(source, name))
     needer = forge_dll("aoti_custom_ops.dll", imports={name: symbols})
@@ -145,7 +138,7 @@ def test_a_vendored_dll_loads(name: str, x64: Wine, tmp_path: Path) -> None:
 @pytest.mark.real
 @pytest.mark.wine_x64
 @pytest.mark.slow
-def test_fbgemm_of_torch_2_4_0_fails_as_predicted_and_loads_when_helped(x64: Wine, tmp_path: Path) -> None:
+def test_fbgemm_of_torch_2_4_0_fails_as_predicted_and_loads_when_helped(x64, tmp_path):
     """The wheel of 2.4.0 forgot ``libomp140.x86_64.dll``, which only machines with Visual Studio have."""
     real = wheel(TORCH)
     parts = {f"{LIB}/{name}": member(real, name) for name in SMALL}
@@ -161,7 +154,7 @@ def test_fbgemm_of_torch_2_4_0_fails_as_predicted_and_loads_when_helped(x64: Win
     wanted = next(needed for needed in imports_of(parts[f"{LIB}/fbgemm.dll"]) if needed[0].startswith("libomp140"))
     (root / wanted[0]).write_bytes(forge_dll(wanted[0], exports=wanted[1]))
     # Microsoft does not let anybody pass it on, so it is vendored only on request.
-    options: list[str | Path] = [
+    options = [
         "--root",
         root,
         "--no-discover",
@@ -179,7 +172,6 @@ def test_fbgemm_of_torch_2_4_0_fails_as_predicted_and_loads_when_helped(x64: Win
 def imports_of(data: bytes) -> list[tuple[str, tuple[str | int, ...]]]:
     """What a DLL imports, and from whom."""
     image = make_view({"a.dll": data}).image("a.dll")
-    assert isinstance(image, Image)
     return [(needed.dll, needed.symbols) for needed in image.imports]
 
 
@@ -190,7 +182,7 @@ def imports_of(data: bytes) -> list[tuple[str, tuple[str | int, ...]]]:
 @pytest.mark.real
 @pytest.mark.wine_x64
 @pytest.mark.slow
-def test_the_builders_wheel_loads_after_the_repair(x64: Wine, tmp_path: Path) -> None:
+def test_the_builders_wheel_loads_after_the_repair(x64, tmp_path):
     machine = builder.machine(Unpacked(tmp_path / "unpacked"), tmp_path / "machine")
     broken = builder.wheel(tmp_path / "dist", machine, loading_code(tiers.wheel(TORCH)))
     before = torch_loads(x64, broken, tmp_path / "before")

@@ -19,7 +19,6 @@ import pytest
 
 from tests.oracle.observe import torch_loads
 from tests.oracle.torchcode import loading_code, version_file
-from tests.oracle.wine import Wine
 from tests.oracle.winpython import WindowsPython
 from tests.support.parts import some
 from tests.support.tiers import wheel
@@ -155,7 +154,7 @@ def small_wheel(scenario: Scenario, release: str, code: str, folder: Path) -> Pa
 
 def predictions(wheels: Mapping[str, Path]) -> dict[str, dict[str, Any] | None]:
     """What ``wheelfix scan`` says will be raised, by scenario."""
-    found: dict[str, dict[str, Any] | None] = {}
+    found = {}
     for options in dict.fromkeys(scenario.options for scenario in SCENARIOS):
         asked = {str(wheels[scenario.id]): scenario.id for scenario in SCENARIOS if scenario.options == options}
         command = [sys.executable, "-m", "wheelfix", "scan", *asked, "--format", "json", "--no-config", *options]
@@ -178,7 +177,7 @@ def install(path: Path, site_packages: Path, prefix: Path) -> None:
 
 def as_on_windows(raised: dict[str, Any], site_packages: str) -> str:
     """The line with the sentence that Windows has for the code, and with the unknown part of the path left out."""
-    line: str = raised["line"].replace(raised["text"], message_text(raised["code"]), 1)
+    line = raised["line"].replace(raised["text"], message_text(raised["code"]), 1)
     # The message quotes paths as they are, its repr would double the backslashes.
     return line.replace(site_packages, "…")
 
@@ -187,7 +186,7 @@ def as_on_windows(raised: dict[str, Any], site_packages: str) -> str:
 @pytest.mark.wine_x64
 @pytest.mark.slow
 @pytest.mark.parametrize("release", some(RELEASES))
-def test_torch_raises_the_predicted_line(release: str, python: WindowsPython, tmp_path: Path) -> None:
+def test_torch_raises_the_predicted_line(release, python, tmp_path):
     code = loading_code(wheel(RELEASES[release]))
     wheels = {s.id: small_wheel(s, release, code, tmp_path / "dist" / s.id) for s in SCENARIOS}
     expected = predictions(wheels)
@@ -203,7 +202,7 @@ def test_torch_raises_the_predicted_line(release: str, python: WindowsPython, tm
 
 def import_each(wheels: Mapping[str, Path], own: WindowsPython, folder: Path) -> dict[str, str | None]:
     """Install every wheel into a folder of its own and import it there; return the lines raised, by scenario."""
-    variables: dict[str, str] = {}
+    variables = {}
     for scenario in SCENARIOS:
         install(wheels[scenario.id], folder / scenario.id, own.folder)
         for variable, files in scenario.environment.items():
@@ -256,11 +255,11 @@ def torch_like(folder: Path, cudnn: bool, zlib: bool = True) -> Path:
     "cudnn", [False, pytest.param(True, marks=pytest.mark.long)], ids=["mkl-cupti", "with-cudnn-8"]
 )
 def test_it_is_repaired_from_the_index_and_loads(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    x64: Wine,
-    cudnn: bool,
-) -> None:
+    tmp_path,
+    capsys,
+    x64,
+    cudnn,
+):
     broken = torch_like(tmp_path / "dist", cudnn)
     before = torch_loads(x64, broken, tmp_path / "before")
     assert before["torch_cpu.dll"] == before["torch_cuda.dll"] == before["torch.dll"] == 126
@@ -286,7 +285,7 @@ def test_it_is_repaired_from_the_index_and_loads(
 @pytest.mark.wine_x64
 @pytest.mark.slow
 @pytest.mark.long
-def test_what_cudnn_8_needs_and_no_wheel_has_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cudnn_8_needs_and_no_wheel_has_is_named(tmp_path, capsys):
     broken = torch_like(tmp_path / "dist", cudnn=True, zlib=False)
     words = ["--no-discover", "--fetch", "--dry-run", "--cache-dir", str(tmp_path / "cache")]
     assert main(["repair", str(broken), *words]) == 1

@@ -150,14 +150,11 @@ def ask(windows: WindowsPython, commands: list[list[str]], work: Path) -> list[d
         warnings.warn(done.errors, stacklevel=1)
         done = windows.run(words)
     assert done.code == 0, done.errors
-    results: list[dict[str, Any]] = json.loads(answered.read_text())
-    return results
+    return json.loads(answered.read_text())
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_windows_says_the_same(
-    name: str, here: tuple[Path, dict[str, Any]], there: tuple[Path, dict[str, Any]]
-) -> None:
+def test_windows_says_the_same(name, here, there):
     sides = []
     for (work, results), place in ((here, str(here[0])), (there, windows_path(there[0]))):
         result = results[name]
@@ -169,7 +166,7 @@ def test_windows_says_the_same(
     assert sides[0][:3] == sides[1][:3]
 
 
-def test_windows_writes_the_same_wheel(here: tuple[Path, dict[str, Any]], there: tuple[Path, dict[str, Any]]) -> None:
+def test_windows_writes_the_same_wheel(here, there):
     wheels = [work / "out" / WHEEL for work, _ in (here, there)]
     contents = []
     for path in wheels:
@@ -209,7 +206,7 @@ def toolkits(windows: WindowsPython) -> Iterator[Path]:
 REGISTRY = r"HKLM\SOFTWARE\NVIDIA Corporation\GPU Computing Toolkit\CUDA\v12.1"
 
 
-def test_roots_are_found_by_default_path_and_registry(windows: WindowsPython, toolkits: Path, tmp_path: Path) -> None:
+def test_roots_are_found_by_default_path_and_registry(windows, toolkits, tmp_path):
     reg = ["reg", "add", REGISTRY, "/v", "InstallDir", "/t", "REG_SZ", "/d", r"C:\Wheelfix Eigenes\CUDA 12.1", "/f"]
     windows.wine.run(reg)
     try:

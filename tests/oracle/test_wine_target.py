@@ -1,7 +1,5 @@
 """Lists of what a Windows has: ``wine`` is what Wine has, and the scripts that make a list run on a Windows Python."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -9,8 +7,7 @@ import pytest
 from tests.oracle.cases import wants
 from tests.oracle.graph import Dll, Graph, Load
 from tests.oracle.observe import observe
-from tests.oracle.wine import Wine, windows_path
-from tests.oracle.winpython import WindowsPython
+from tests.oracle.wine import windows_path
 from tests.oracle.winsite import install_into
 from tools import make_target_list, windows_check
 from tools.windows_cases import cases
@@ -25,7 +22,7 @@ ABSENT = "directml dxcore icu icuuc mfcore d3d12core windows.ai.machinelearning 
 
 
 @pytest.mark.wine
-def test_dlls_load_if_the_list_has_them(native: Wine, tmp_path: Path) -> None:
+def test_dlls_load_if_the_list_has_them(native, tmp_path):
     wine = known_target("wine")
     names = [f"{name}.dll" for name in (*THERE, *ABSENT)]
     expected = [presence(wine, name).state for name in names]
@@ -39,7 +36,7 @@ def test_dlls_load_if_the_list_has_them(native: Wine, tmp_path: Path) -> None:
 
 
 @pytest.mark.wine
-def test_a_function_that_the_list_does_not_have_is_tied_to_a_stub(native: Wine, tmp_path: Path) -> None:
+def test_a_function_that_the_list_does_not_have_is_tied_to_a_stub(native, tmp_path):
     functions = ["CreateFileW", "SetThreadSelectedCpuSetMasks", "GetMachineTypeAttributes"]
     missing = missing_exports(known_target("wine"), "kernel32.dll", functions, Machine.AMD64)
     dlls = tuple(Dll(f"x/{name}.dll", imports=wants("kernel32.dll", name)) for name in functions)
@@ -55,7 +52,7 @@ def test_a_function_that_the_list_does_not_have_is_tied_to_a_stub(native: Wine, 
 @pytest.mark.wine_x64
 @pytest.mark.slow
 @pytest.mark.long
-def test_it_lists_the_windows_on_which_it_runs(python: WindowsPython, tmp_path: Path) -> None:
+def test_it_lists_the_windows_on_which_it_runs(python, tmp_path):
     copy = python.copy_to(tmp_path / "python")
     install_into(copy.site_packages)
     script, output = windows_path(Path(make_target_list.__file__)), tmp_path / "there.txt"
@@ -79,7 +76,7 @@ def test_it_lists_the_windows_on_which_it_runs(python: WindowsPython, tmp_path: 
 
 @pytest.mark.wine_x64
 @pytest.mark.slow
-def test_predictions_come_true(python: WindowsPython, tmp_path: Path) -> None:
+def test_predictions_come_true(python, tmp_path):
     windows_check.make(tmp_path)
     left_out = [word for case in cases() if case.not_under_wine for word in ("--except", case.name)]
     script = windows_path(Path(windows_check.__file__))

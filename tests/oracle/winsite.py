@@ -38,7 +38,7 @@ TARGET = ["--platform", "win_amd64", "--python-version", "3.11", "--implementati
 
 def needed() -> dict[str, str]:
     """Return every distribution that wheelfix needs on Windows, directly or not, with a requirement for pip."""
-    found: dict[str, str] = {}
+    found = {}
     pending = list(_requirements("wheelfix"))
     while pending:
         requirement = pending.pop()

@@ -145,7 +145,6 @@ def test_sections_without_number_over_one_place():
     row = file[table : table + 40]
     many = patched(file[:table], PE_AT + 6, "<H", 65535) + row * 65535
     found = checked(many.ljust(len(many) + OFFSET, b"\0"))
-    assert isinstance(found, Image)
     assert len(found.sections) == 65535
 
 

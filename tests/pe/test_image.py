@@ -13,7 +13,7 @@ from tests.support.tables import named_cases
 from tests.support.wheels import library
 from tools.forge import forge_dll
 from wheelfix.model import Image, Import, Machine, Malformed, Symbol
-from wheelfix.pe.image import NAME_LIMIT, Exhausted, Headers, Space, read_headers, read_image, text
+from wheelfix.pe.image import Exhausted, Headers, Space, read_headers, read_image, text
 from wheelfix.streams.source import InflatedSource, MemorySource
 
 LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
@@ -48,7 +48,6 @@ def headers(file: bytes) -> Headers:
 def test_what_kind_of_file(file, kind):
     result = read_headers(MemorySource(file))
     if kind == "read":
-        assert isinstance(result, Headers)
         assert result.oddities
     else:
         assert isinstance(result, Malformed)
@@ -69,14 +68,6 @@ def test_missing_padding_is_only_odd():
     file = raw_pe(b"x" * 0x200, vsize=0x180)
     assert headers(file[:-0x80]).oddities == ("the padding of section .rdata is cut off",)
     assert isinstance(read_headers(MemorySource(file[:-0x81])), Malformed)
-
-
-def test_facts_of_the_headers():
-    found = headers(raw_pe(bytes(16), {1: (RVA, 20)}))
-    assert (found.machine, found.is_dll, found.wide, found.linker) == (0x8664, True, True, (14, 44))
-    assert found.directory(1) == (RVA, 20)
-    assert found.directory(99) == (0, 0)
-    assert [section.name for section in found.sections] == [".rdata"]
 
 
 def test_more_directories_than_exist():
@@ -132,12 +123,6 @@ class TestSpace:
             base + 16: "vieré",
         }
 
-    def test_names_in_the_last_bytes_of_a_window_are_whole(self):
-        body = (b"a" * 1000 + b"\0") * 3000
-        found = self.space(body).names(RVA + 1001 * index for index in range(3000))
-        assert set(found.values()) == {"a" * 1000}
-        assert len(found) == 3000
-
     def test_names_behind_a_section_that_ends_between(self):
         """delvewheel puts a mangled DLL name into another section's padding; the block of names ends before it."""
         file = bytearray(raw_pe(b"first\0".ljust(0x200, b"\0") + b"second\0".ljust(0x200, b"\0"), sections=2))
@@ -147,10 +132,6 @@ class TestSpace:
         found = read_headers(source)
         assert isinstance(found, Headers)
         assert Space(source, found).names([RVA, 2 * RVA]) == {RVA: "first", 2 * RVA: "second"}
-
-    def test_a_name_without_end_is_left_out(self):
-        space = self.space(b"n" * (NAME_LIMIT + 10) + b"\0")
-        assert space.names([RVA, RVA + 20]) == {RVA + 20: "n" * (NAME_LIMIT - 10)}
 
     def test_overlapping_names_run_into_the_budget(self):
         with pytest.raises(Exhausted, match="overlap"):
@@ -166,9 +147,7 @@ class TestSpace:
         assert source.total < 40 << 20
 
 
-@pytest.mark.parametrize(
-    ("raw", "expected"), [("é".encode(), "é"), (b"\xe9", "é"), (b"\x93\xfa\x96\x7b", "\x93ú\x96{")]
-)
+@pytest.mark.parametrize("raw, expected", [("é".encode(), "é"), (b"\xe9", "é"), (b"\x93\xfa\x96\x7b", "\x93ú\x96{")])
 def test_text_of_a_name(raw, expected):
     assert text(raw) == expected
 
@@ -228,7 +207,7 @@ class Body:
         return raw_pe(bytes(self.data), directories, wide=self.wide, **options)
 
 
-WANTED: dict[str, list[Symbol]] = {
+WANTED = {
     "KERNEL32.dll": ["LoadLibraryW", "GetProcAddress", 17],
     "Spelled.DLL": [],
     "zlib1": [1, 65535],
@@ -395,7 +374,7 @@ def test_hybrid_images(wide, machine, size, expected, odd):
 
 
 @pytest.mark.parametrize(
-    ("code", "expected"),
+    "code, expected",
     [
         (0x8664, Machine.AMD64),
         (0xAA64, Machine.ARM64),
@@ -431,7 +410,6 @@ def test_only_the_needed_part_is_inflated():
     packed = packer.compress(file) + packer.flush()
     source = InflatedSource(lambda at, length: packed[at : at + length], len(packed), len(file))
     facts = read_image(source)
-    assert isinstance(facts, Image)
     assert facts.imports == (Import("b.dll", ("f",)),)
     assert source.inflated <= 1 << 20
 

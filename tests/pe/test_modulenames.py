@@ -158,7 +158,7 @@ class TestRust:
 
 
 @pytest.mark.parametrize(
-    ("before", "expected"),
+    "before, expected",
     [(b"\xff" * 16, True), (b"\x07\x06\x05\x04", True), (b"a text, ", False), (b"\xff" * 15, False)],
 )
 def test_a_text_after_numbers(before, expected):

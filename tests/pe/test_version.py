@@ -114,7 +114,7 @@ def resources(languages: dict[int, bytes]) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("languages", "expected"), [((0x407, 0x409), 2), ((0x409, 0x407), 1), ((0x407, 0x411), 1)], ids=str
+    "languages, expected", [((0x407, 0x409), 2), ((0x409, 0x407), 1), ((0x407, 0x411), 1)], ids=str
 )
 def test_english_before_others(languages, expected):
     leaves = [leaf(value=fixed((number, 0, 0, 0), (0, 0, 0, 0))) for number in (1, 2)]
@@ -194,7 +194,7 @@ def test_no_compiler_in_a_damaged_stream():
 @pytest.mark.real
 @pytest.mark.skipif(not WHEELS, reason=f"no wheels in {FOLDER}")
 @pytest.mark.parametrize(
-    ("which", "member", "compiler"),
+    "which, member, compiler",
     [
         ("nvidia_cudnn_cu11-8.9.4", "cudnn_cnn_infer64_8.dll", 30151),
         ("msvc_runtime-14.44", "msvcp140.dll", 35207),

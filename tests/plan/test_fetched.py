@@ -288,7 +288,7 @@ def test_what_no_vendor_has_is_said(server, tmp_path, capsys):
     assert "no root has nvToolsExt64_1.dll, nor has a vendor's wheel for this machine on the package index" in text
 
 
-@pytest.mark.parametrize(("card", "code"), [("sm_86", 0), ("sm_35", 1)])
+@pytest.mark.parametrize("card, code", [("sm_86", 0), ("sm_35", 1)])
 def test_gpu_code_of_what_would_come_is_judged(tmp_path, capsys, card, code):
     module = forge_dll("ext.pyd", imports={"cufft64_10.dll": []}, exports=["PyInit_ext"])
     broken = needing(tmp_path / "dist", version="1.0+cu118", files={"pkg/ext.cp311-win_amd64.pyd": module})
@@ -308,7 +308,7 @@ def openmp_for(machine: Machine, platform: str, version: str, folder: Path) -> P
 
 
 @pytest.mark.parametrize(
-    ("machine", "platform", "offered", "expected"),
+    "machine, platform, offered, expected",
     [
         (Machine.X86, "win32", {"win32": Machine.X86, "win_amd64": Machine.AMD64}, "win32"),
         (Machine.AMD64, "win_amd64", {"win32": Machine.X86, "win_amd64": Machine.AMD64}, "win_amd64"),
@@ -337,7 +337,7 @@ def test_only_dlls_for_the_machine_of_the_wheel_come(tmp_path, capsys, machine, 
 
 
 @pytest.mark.parametrize(
-    ("name", "cuda", "expected"),
+    "name, cuda, expected",
     [
         (CUPTI, "11.7", ("nvidia-cuda-cupti-cu11", "11.7.")),
         ("cusparse64_12.dll", "12.1", ("nvidia-cusparse-cu12", "12.1.0.106")),  # 12.1.2 is of CUDA 12.2
@@ -366,7 +366,7 @@ def test_a_release_for_another_cuda_major_never_comes():
 
 
 @pytest.mark.parametrize(
-    ("distribution", "signature", "expected"),
+    "distribution, signature, expected",
     [
         ("nvidia-cudnn-cu12", Signature("trusted", "NVIDIA Corporation"), "signature"),
         ("nvidia-cudnn-cu12", Signature("trusted", "Somebody Else, Inc."), ""),

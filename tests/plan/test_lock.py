@@ -55,6 +55,8 @@ def test_a_plan_survives_json():
     {
         "schema": (lambda tree: tree.pop("schema"), "schema"),
         "unknown": (lambda tree: tree.update(extra=1), "unknown field extra"),
+        "incomplete": (lambda tree: tree.pop("output"), "output"),
+        "object": (lambda tree: tree["additions"].append(3), "additions[1] should be an object"),
         "list": (lambda tree: tree.update(additions={}), "additions should be a list"),
         "number": (lambda tree: tree["wheel"].update(size="10"), "wheel.size should be a number"),
         "bool-is-no-number": (lambda tree: tree["wheel"].update(size=True), "wheel.size should be a number"),
@@ -96,7 +98,7 @@ class Bench:
     ) -> None:
         self.folder = folder
         module = extension(f"{dll}:omp_get_num_threads", name="ext")
-        own: dict[str, bytes | str] = {"pkg/__init__.py": "", "pkg/ext.cp311-win_amd64.pyd": module, **(files or {})}
+        own = {"pkg/__init__.py": "", "pkg/ext.cp311-win_amd64.pyd": module, **(files or {})}
         self.wheel = build_wheel(folder / "dist", files=own, stored=True)
         self.root = folder / "root"
         self.root.mkdir()
@@ -247,7 +249,7 @@ def _source(**values: object) -> Edit:
     return lambda plan: plan["additions"][0]["source"].update(values)
 
 
-EDITS: dict[str, Edit] = {
+EDITS = {
     # Of names that lead elsewhere one is enough: tests/archive/test_names.py has the others.
     "output-above": lambda plan: plan.update(output="../../evil-1.0-py3-none-any.whl"),
     "output-no-wheel": lambda plan: plan.update(output="evil.exe"),

@@ -49,7 +49,7 @@ deps = [cdll.LoadLibrary(str(Path(__file__).parent.joinpath(dep))) for dep in de
 
 def build(folder: Path, code: str = "", more: dict[str, bytes | str] | None = None) -> Path:
     module = extension("libiconv.dll:iconv")
-    files: dict[str, bytes | str] = {"pkg/__init__.py": code, "pkg/_x.cp311-win_amd64.pyd": module}
+    files = {"pkg/__init__.py": code, "pkg/_x.cp311-win_amd64.pyd": module}
     return build_wheel(folder / "dist", files={**files, **(more or {})})
 
 

@@ -41,7 +41,7 @@ ON_PATH = (
 ADDED = HERE + "os.add_dll_directory(os.path.join(here, 'dlls'))\nfrom pkg import _m\n"
 SND = library("snd.dll:play", "low.dll")
 MODULE = extension("snd.dll:play", name="_m")
-EXTENSION: dict[str, bytes | str] = {"pkg/_m.cp311-win_amd64.pyd": MODULE}
+EXTENSION = {"pkg/_m.cp311-win_amd64.pyd": MODULE}
 
 
 def with_sound(tmp_path: Path, files: dict[str, bytes | str], **options: Any) -> Repaired:

@@ -1,7 +1,5 @@
 """The bill of materials: complete, free of paths, and the same for the same plan."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -164,7 +164,9 @@ def test_a_lock_makes_the_same_wheel(tmp_path, run):
     {
         "stranger": ({"requirement": "evil>=12.1.105,<13"}, "not a range of versions of a vendor's distribution"),
         "two lines": ({"requirement": "nvidia-x>=12.1.105,<13\nRequires-Dist: evil"}, "is not a requirement"),
+        "address": ({"requirement": "nvidia-x @ https://example.org/x.whl"}, "not a range of versions"),
         "folder": ({"folder": "../../x"}, "is not a name in"),
+        "name": ({"names": ["a/../../b.dll"]}, "is not a name in"),
     },
 )
 def test_a_lock_cannot_make_a_wheel_require_anything_else(tmp_path, change, why, run):
@@ -258,6 +260,7 @@ def test_metadata_gets_the_requirement_among_its_fields(before, after):
         "empty": (b"", b"def _wheelfix"),
         "encoding": (b"# -*- coding: latin-1 -*-\nx = '\xe4'\n", b"# -*- coding: latin-1 -*-\n\ndef _wheelfix"),
         "mark": (b"\xef\xbb\xbf'''doc'''\nimport a\n", b"\xef\xbb\xbf'''doc'''\n\ndef _wheelfix"),
+        "docstring alone": (b"'''doc'''", b"'''doc'''\n\ndef _wheelfix"),
         "CRLF": (b"'''doc\r\nmore'''\r\nimport a\r\n", b"'''doc\r\nmore'''\r\n\r\ndef _wheelfix"),
         "future": (
             b"from __future__ import (\n division,\n)\nimport a\n",
@@ -272,7 +275,7 @@ def test_the_code_comes_before_all_that_may_not_stay_first(before, first):
     assert with_loading_code(after, [SUPPLIED], "pkg/__init__.py") == after
 
 
-@pytest.mark.parametrize(("code", "why"), [(b"def (:\n", "not valid Python"), (b"'doc'; import a\n", "several")])
+@pytest.mark.parametrize("code, why", [(b"def (:\n", "not valid Python"), (b"'doc'; import a\n", "several")])
 def test_a_file_without_a_place_for_the_code(code, why):
     with pytest.raises(CannotRepair, match=why):
         with_loading_code(code, [SUPPLIED], "pkg/__init__.py")
@@ -327,7 +330,7 @@ def made_with_real_wheels(tmp_path: Path) -> tuple[Path, Path, Path]:
     """A package that loads a DLL for which the vendors' own are needed, its repair, and the vendors' wheels."""
     core = forge_dll("_core.dll", imports={CUDART: ["cudaMalloc"], OPENMP: ["omp_get_num_threads"]})
     load = 'import ctypes\nimport os\nctypes.WinDLL(os.path.join(os.path.dirname(__file__), "_core.dll"))\n'
-    files: dict[str, bytes | str] = {"pkg/__init__.py": load, "pkg/_core.dll": core}
+    files = {"pkg/__init__.py": load, "pkg/_core.dll": core}
     built, wheels = build_wheel(tmp_path / "dist", files=files), tmp_path / "wheels"
     wheels.mkdir()
     for name in REAL:

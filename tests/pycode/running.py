@@ -15,7 +15,7 @@ PROFILE = Profile(python=(3, 11))
 
 def interpreted(code: str, files: dict[str, bytes | str] | None = None) -> dict[str, PyValue]:
     """The names of a package after its code was interpreted; what it raises is in ``error``, as the class's name."""
-    own: dict[str, bytes | str] = {"Lib/site-packages/pkg/__init__.py": code}
+    own = {"Lib/site-packages/pkg/__init__.py": code}
     own |= {f"Lib/site-packages/pkg/{name}": content for name, content in (files or {}).items()}
     run = new_run(WindowsMachine(ViewFiles(make_view(own), PROFILE)), steps=10_000)
     run.guards.append(Managed("value", None))  # else an exception that the model may raise by mistake is passed over
@@ -28,7 +28,7 @@ def interpreted(code: str, files: dict[str, bytes | str] | None = None) -> dict[
 
 def unclear(code: str, files: dict[str, bytes | str] | None = None) -> str:
     """Why it is not known what code of a package does; empty where all of it could be followed."""
-    own: dict[str, bytes | str] = {"Lib/site-packages/pkg/__init__.py": code}
+    own = {"Lib/site-packages/pkg/__init__.py": code}
     own |= {f"Lib/site-packages/pkg/{name}": content for name, content in (files or {}).items()}
     return import_end(make_view(own), PROFILE, "pkg", steps=10_000).reason
 
@@ -41,7 +41,7 @@ def read(code: str, *others: str, path: str = "Lib/site-packages/pkg/__init__.py
 
 def run_by_python(code: str) -> dict[str, object]:
     """The same, done by the Python that runs the tests."""
-    names: dict[str, object] = {"__name__": __name__}
+    names = {"__name__": __name__}
     try:
         exec(compile(code, "pkg", "exec"), names)  # code of these tests
     except Exception as error:

@@ -1,7 +1,5 @@
 """Attributes of objects and classes of a package are looked up as Python does it."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.pycode.running import interpreted, run_by_python, sections
@@ -120,7 +118,7 @@ x = f()
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
-def test_as_python_looks_it_up(expression: str) -> None:
+def test_as_python_looks_it_up(expression):
     code = f"{START}\nx = ({expression})"
     found = interpreted(code)["x"]
     assert found == run_by_python(code)["x"]
@@ -128,16 +126,16 @@ def test_as_python_looks_it_up(expression: str) -> None:
 
 
 @named_cases("code", CODES)
-def test_code_with_classes_does_what_it_does_in_python(code: str) -> None:
+def test_code_with_classes_does_what_it_does_in_python(code):
     code = f"{START}\n{code}"
     assert interpreted(code)["x"] == run_by_python(code)["x"]
 
 
 @pytest.mark.parametrize("expression", ["Base().gone", "Base.gone", "Lazy().gone", "None.gone", "(1).gone"])
-def test_what_is_not_there_raises_as_in_python(expression: str) -> None:
+def test_what_is_not_there_raises_as_in_python(expression):
     code = f"{START}\n{expression}"
     assert interpreted(code) == run_by_python(code) == {"error": "AttributeError"}
 
 
-def test_attributes_of_an_object_of_an_unknown_class_are_unknown() -> None:
+def test_attributes_of_an_object_of_an_unknown_class_are_unknown():
     assert interpreted("import random\nclass C(random.Random):\n    pass\nx = C().seeded")["x"] is UNKNOWN

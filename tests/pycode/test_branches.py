@@ -1,7 +1,5 @@
 """Branches, loops, exceptions and context managers go the way that Python goes."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.pycode.running import interpreted, run_by_python, sections, unclear
@@ -159,7 +157,7 @@ except AssertionError:
 
 
 @named_cases("code", CODES)
-def test_code_goes_where_python_goes(code: str) -> None:
+def test_code_goes_where_python_goes(code):
     assert interpreted(code)["x"] == run_by_python(code)["x"]
 
 
@@ -172,16 +170,16 @@ def test_code_goes_where_python_goes(code: str) -> None:
         "raise",
     ],
 )
-def test_what_nothing_catches_ends_the_import(code: str) -> None:
+def test_what_nothing_catches_ends_the_import(code):
     assert interpreted(code) == {"error": run_by_python(code)["error"]}
 
 
-def test_a_branch_that_cannot_concern_dlls_is_left_out_and_its_names_are_unknown() -> None:
+def test_a_branch_that_cannot_concern_dlls_is_left_out_and_its_names_are_unknown():
     names = interpreted("import random\ny = 1\nif random.random():\n    y = 2\nx = 3")
     assert (names["x"], names["y"]) == (3, UNKNOWN)
 
 
-def test_what_a_branch_that_is_left_out_gives_a_key_is_unknown() -> None:
+def test_what_a_branch_that_is_left_out_gives_a_key_is_unknown():
     """The names of the module as well, in which mssql_python puts its constants; cuda.pathfinder adds to a list."""
     code = "import random\na, b = [], {}\nm = globals()\nif random.random():\n    a.append(1)\n    b[2] = m['c'] = 3\n"
     names = interpreted(code)
@@ -192,27 +190,27 @@ def test_what_a_branch_that_is_left_out_gives_a_key_is_unknown() -> None:
 @pytest.mark.parametrize(
     "body", ["ctypes.CDLL('a.dll')", "os.environ['PATH'] = ''", "import pkg.other", "raise ValueError; x = 1"]
 )
-def test_a_branch_that_may_concern_dlls_is_not_guessed(body: str) -> None:
+def test_a_branch_that_may_concern_dlls_is_not_guessed(body):
     code = f"import ctypes, os, random\nif random.random():\n    x = 1\n    {body}\n"
     assert unclear(code, {"other.py": ""}).startswith("a condition decides what ")
 
 
-def test_a_check_that_only_raises_is_taken_to_pass() -> None:
+def test_a_check_that_only_raises_is_taken_to_pass():
     assert interpreted("import random\nif random.random() > 2:\n    raise ValueError\nx = 1")["x"] == 1
 
 
-def test_an_endless_loop_is_given_up() -> None:
+def test_an_endless_loop_is_given_up():
     assert "too long" in unclear("while True:\n    pass")
 
 
-def test_what_follows_a_statement_that_is_not_followed_is_done() -> None:
+def test_what_follows_a_statement_that_is_not_followed_is_done():
     """What may run, and what it would give a value to, is not known; everything behind it is."""
     code = "import ctypes, random\nx = y = 1\nif random.random():\n    y = 2\n    ctypes.CDLL('a.dll')\nz = x + 1\n"
     found = interpreted(code)
     assert (found["y"], found["z"]) == (UNKNOWN, 2)
 
 
-def test_an_exception_is_not_taken_for_caught_where_that_is_not_known() -> None:
+def test_an_exception_is_not_taken_for_caught_where_that_is_not_known():
     """It was, once such a ``try`` was passed over, and a failed load would have been called harmless."""
     code = "import random\ntry:\n    raise OSError\nexcept random.choice([OSError, KeyError]):\n    pass\nx = 1\n"
     assert interpreted(code) == {"error": "OSError"}

@@ -61,7 +61,7 @@ def attacked(name: str) -> tuple[PathCode, CodeBudget, float]:
 
 
 @pytest.mark.parametrize("name", quick_first(ATTACKS))
-def test_an_attack_ends(name: str) -> None:
+def test_an_attack_ends(name):
     code, budget, seconds = attacked(name)
     assert seconds < patience(5)
     assert all(len(text) < 40_000 for text in code.added)
@@ -76,7 +76,7 @@ def test_an_attack_ends(name: str) -> None:
         pytest.param("dense lines", marks=pytest.mark.slow),
     ],
 )
-def test_memory_stays_small(name: str) -> None:
+def test_memory_stays_small(name):
     tracemalloc.start()
     read(ATTACKS[name] + LOAD)
     _, most = tracemalloc.get_traced_memory()
@@ -85,7 +85,7 @@ def test_memory_stays_small(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "reason"),
+    "name, reason",
     [
         pytest.param("nested loops", "go on for too long", marks=pytest.mark.slow),
         pytest.param("many long strings", "go on for too long", marks=pytest.mark.slow),
@@ -99,20 +99,20 @@ def test_memory_stays_small(name: str) -> None:
         ("zero byte", "not valid Python"),
     ],
 )
-def test_the_reason_is_reported(name: str, reason: str) -> None:
+def test_the_reason_is_reported(name, reason):
     code, budget, _ = attacked(name)
     assert reason in budget.unread[INIT]
     assert ("add_dll_directory", "a") in [(call.function, call.argument) for call in code.unread_calls]
     assert INIT in budget.loading
 
 
-def test_what_is_bounded_but_harmless_is_read() -> None:
+def test_what_is_bounded_but_harmless_is_read():
     """A string that is too long for a path is not one; the rest of the file counts."""
     source = "import os\n" + ATTACKS["doubling"] + "\nos.add_dll_directory(a)\nos.add_dll_directory('Lib')"
     assert read(source).added == ("Lib",)
 
 
-def test_a_function_that_has_nothing_to_do_with_dlls_is_not_followed_for_ever() -> None:
+def test_a_function_that_has_nothing_to_do_with_dlls_is_not_followed_for_ever():
     """TensorFlow registers thousands of functions; its code was given up, and the verdict was "risky"."""
     helper = "def register(name):\n    i = 0\n    while i < 20:\n        i += 1\n    return name\n"
     loader = "def load(name):\n    os.add_dll_directory(name)\n"
@@ -123,7 +123,7 @@ def test_a_function_that_has_nothing_to_do_with_dlls_is_not_followed_for_ever() 
 
 
 @pytest.mark.slow
-def test_the_whole_package_has_one_budget() -> None:
+def test_the_whole_package_has_one_budget():
     """Hundreds of files of which each is just within its own limits."""
     source = "import os\n" + ATTACKS["nested functions"] + LOAD
     data = source.encode()
@@ -135,7 +135,7 @@ def test_the_whole_package_has_one_budget() -> None:
     assert len(budget_of(view).unread) > 250
 
 
-def test_large_files_are_noted_if_they_load() -> None:
+def test_large_files_are_noted_if_they_load():
     loading = b"import ctypes\nctypes.CDLL('x.dll')\n"
     sizes = {"large": SOURCE_LIMIT + 1, "huge": SEARCH_LIMIT + 1}
     files = [_file(f"Lib/site-packages/pkg/{name}.py", loading + b"#" * size) for name, size in sizes.items()]
@@ -155,7 +155,7 @@ def _file(path: str, data: bytes) -> ViewFile:
     return ViewFile(path, path.removeprefix("Lib/site-packages/"), len(data), Source)
 
 
-def test_tokens_are_counted_high_enough() -> None:
+def test_tokens_are_counted_high_enough():
     for source in ("x," * 1000, "0\n" * 1000, "a=b;" * 500, "f(x)\n" * 300):
         nodes = sum(1 for _ in ast.walk(ast.parse(source)))
         assert count_tokens(source) * 6 > nodes
@@ -184,19 +184,19 @@ def test_tokens_are_counted_high_enough() -> None:
         "comment about an origin": ("# from here on " + "." * 50 + "\n" + "a.b\n" * 2 * MAX_DOTS, False),
     },
 )  # fmt: skip
-def test_what_is_given_to_the_parser(source: str, expected: bool) -> None:
+def test_what_is_given_to_the_parser(source, expected):
     """A chain of 190 000 attributes ended Python 3.10, and the whole run, with a segmentation fault."""
     assert is_too_deep(source) is expected
 
 
-def test_a_tree_that_is_kept_takes_room_once() -> None:
+def test_a_tree_that_is_kept_takes_room_once():
     kept = KeptTrees(room=10)
     for _ in range(2):
         kept.add("a.py", ast.parse(""), 6)
     assert (kept.room, list(kept.by_path)) == (4, ["a.py"])
 
 
-def test_one_module_parses_code_of_strangers() -> None:
+def test_one_module_parses_code_of_strangers():
     package = Path(wheelfix.__file__).parent
     found = [path.name for path in package.rglob("*.py") if "ast.parse(" in path.read_text("utf-8")]
     assert found == ["budget.py"]

@@ -1,13 +1,11 @@
 """What Python code that is followed finds of the files of a view."""
 
-from __future__ import annotations
-
 from tests.support.views import make_view
 from wheelfix.loader.profile import Profile
 from wheelfix.pycode.windows import ViewFiles
 
 
-def test_of_others_only_code_is_followed_that_may_say_where_files_are() -> None:
+def test_of_others_only_code_is_followed_that_may_say_where_files_are():
     """fiona uses decorators of attrs: following them took longer than all the rest of the set."""
     code = {
         "pkg/__init__.py": "x = 1\n",

@@ -1,10 +1,7 @@
 """What a ``try`` catches of a load that fails, in every way in which code loads."""
 
-from __future__ import annotations
-
 import ast
 import json
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +12,7 @@ from wheelfix.pycode.sourcecode import catches
 
 
 @pytest.mark.parametrize(
-    ("caught", "kind", "expected"),
+    "caught, kind, expected",
     [
         ("OSError", "FileNotFoundError", True),
         ("FileNotFoundError", "OSError", False),
@@ -34,7 +31,7 @@ from wheelfix.pycode.sourcecode import catches
         ("Exception", "Unknown", True),
     ],
 )
-def test_which_handlers_catch_an_exception(caught: str, kind: str, expected: bool | None) -> None:
+def test_which_handlers_catch_an_exception(caught, kind, expected):
     assert catches(ast.parse(caught, mode="eval").body, kind) is expected
 
 
@@ -49,7 +46,7 @@ GUARDS = {
 
 @pytest.mark.parametrize("guard", GUARDS)
 @pytest.mark.parametrize(
-    ("action", "caught", "fails"),
+    "action, caught, fails",
     [
         (IMPORT, "ImportError", False),
         (IMPORT, "Exception", False),
@@ -64,9 +61,7 @@ GUARDS = {
         (LOAD, "ValueError", True),
     ],
 )
-def test_a_failure_counts_unless_its_own_exception_is_caught(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], guard: str, action: str, caught: str, fails: bool
-) -> None:
+def test_a_failure_counts_unless_its_own_exception_is_caught(tmp_path, capsys, guard, action, caught, fails):
     """``except ModuleNotFoundError`` and ``except OSError`` do not catch the ImportError of a missing DLL."""
     code = f"import contextlib, ctypes, os\n{GUARDS[guard].format(action, caught)}"
     module = extension("gone.dll", "python311.dll:Py_IncRef")
@@ -106,9 +101,7 @@ SEVERAL = (
         "debug": ("import os\n" + TRIED.format("", "if os.environ.get('DEBUG'):\n        raise"), ""),
     },
 )
-def test_a_failure_that_is_caught_and_raised_later(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], code: str, message: str
-) -> None:
+def test_a_failure_that_is_caught_and_raised_later(tmp_path, capsys, code, message):
     """The failed import was caught, so the wheel was ok; but the code raised an error of its own some lines later."""
     module = extension("gone.dll", "python311.dll:Py_IncRef")
     files = {"pkg/__init__.py": code, "pkg/_x.cp311-win_amd64.pyd": module}

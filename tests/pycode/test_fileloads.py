@@ -1,7 +1,5 @@
 """Reading DLL folders and loads out of Python source without running it."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.pycode.running import read
@@ -129,7 +127,7 @@ def test_a_name_in_a_comment_or_docstring_is_no_code(source):
     assert not names_loader(source, HERE, CodeBudget())
 
 
-def test_a_file_that_names_loaders_only_in_comments_is_not_parsed() -> None:
+def test_a_file_that_names_loaders_only_in_comments_is_not_parsed():
     """A comment in pygame-ce's ``__init__.py`` explains add_dll_directory."""
     budget = CodeBudget()
     assert not names_loader("# os.add_dll_directory is the new way\nif x:\n", HERE, budget)
@@ -137,7 +135,7 @@ def test_a_file_that_names_loaders_only_in_comments_is_not_parsed() -> None:
     assert list(budget.unread) == [HERE]
 
 
-def test_files_are_searched_for_parts_of_all_words() -> None:
+def test_files_are_searched_for_parts_of_all_words():
     assert all(any(part in word for part in _IN_WORDS) for word in WORDS)
 
 
@@ -148,7 +146,7 @@ def test_a_name_in_code_is_found(source):
     assert names_loader(source, HERE, CodeBudget())
 
 
-def test_folders_behind_an_exception_that_other_programs_prevent_are_unread() -> None:
+def test_folders_behind_an_exception_that_other_programs_prevent_are_unread():
     """pyjnius looks for Java, and adds its folder before it imports what needs jvm.dll."""
     code = (
         "import os\n"
@@ -162,7 +160,7 @@ def test_folders_behind_an_exception_that_other_programs_prevent_are_unread() ->
 
 
 @pytest.mark.parametrize(
-    ("code", "loads"),
+    "code, loads",
     [
         ("import ctypes\nctypes.windll.user32.GetActiveWindow()\n", False),
         ("from ctypes import windll\nwindll.kernel32.GetTickCount()\n", False),
@@ -171,12 +169,12 @@ def test_folders_behind_an_exception_that_other_programs_prevent_are_unread() ->
         ("from ctypes import windll\nload(windll)\n", True),
     ],
 )
-def test_what_windows_has_concerns_no_dll_of_others(code: str, loads: bool) -> None:
+def test_what_windows_has_concerns_no_dll_of_others(code, loads):
     """As in wxPython and Kivy, whose code asks windows and keys of user32."""
     assert names_loader(code, HERE, CodeBudget()) is loads
 
 
-def test_the_last_line_that_concerns_dlls() -> None:
+def test_the_last_line_that_concerns_dlls():
     """A comment of numpy says why something must not happen during dlopen; its function that adds a folder is first."""
     code = "def patch():\n    os.add_dll_directory('x')\n\n\npatch()\nimport rest\n# not during dlopen\nx = 1\n"
     assert last_line(code.encode()) == 5

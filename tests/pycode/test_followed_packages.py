@@ -43,7 +43,7 @@ def scanned(folder: Path, code: str, **files: bytes) -> ScanReport:
         ),
     },
 )
-def test_an_import_that_ends_with_another_exception_is_broken(tmp_path: Path, code: str, said: str) -> None:
+def test_an_import_that_ends_with_another_exception_is_broken(tmp_path, code, said):
     """pikepdf without the folder of its DLLs says that its extension library failed to import."""
     report = scanned(tmp_path, code, core=CORE)
     (found,) = (item for item in report.findings if item.code == "WF331")
@@ -62,14 +62,12 @@ def test_an_import_that_ends_with_another_exception_is_broken(tmp_path: Path, co
         "    raise ImportError('no shiboken6')\n",
     },
 )
-def test_nothing_is_said_of_a_package_that_asks_for_something_else_first(tmp_path: Path, code: str) -> None:
+def test_nothing_is_said_of_a_package_that_asks_for_something_else_first(tmp_path, code):
     assert "WF331" not in [item.code for item in scanned(tmp_path, code + LOAD, core=CORE).findings]
 
 
-@pytest.mark.parametrize(("dlls", "verdict"), [({}, Verdict.UNSURE), ({"other": CORE}, Verdict.BROKEN)])
-def test_a_wheel_without_dlls_leaves_a_library_to_the_user(
-    tmp_path: Path, dlls: dict[str, bytes], verdict: Verdict
-) -> None:
+@pytest.mark.parametrize("dlls, verdict", [({}, Verdict.UNSURE), ({"other": CORE}, Verdict.BROKEN)])
+def test_a_wheel_without_dlls_leaves_a_library_to_the_user(tmp_path, dlls, verdict):
     """python-magic has none; a wheel that brings others has lost this one."""
     code = (
         "from ctypes.util import find_library\nfound = find_library('magique')\n"
@@ -78,7 +76,7 @@ def test_a_wheel_without_dlls_leaves_a_library_to_the_user(
     assert scanned(tmp_path, code, **dlls).verdict is verdict
 
 
-def test_a_failure_that_a_virtual_environment_prevents_is_not_certain() -> None:
+def test_a_failure_that_a_virtual_environment_prevents_is_not_certain():
     """dpctl adds Library/bin in a virtual environment only."""
     code = HEAD + "if sys.prefix == sys.base_prefix:\n    ctypes.CDLL(os.path.join(here, 'gone.dll'))\n"
     end = import_end(make_view({f"{SITE}pkg/__init__.py": code}), Profile(python=(3, 11)), "pkg")
@@ -93,7 +91,7 @@ def test_a_failure_that_a_virtual_environment_prevents_is_not_certain() -> None:
         "a virtual environment": ("Scripts/python.exe", True, ""),
     },
 )
-def test_an_environment_tells_by_its_python_whether_it_is_virtual(python: str, decided: bool, error: str) -> None:
+def test_an_environment_tells_by_its_python_whether_it_is_virtual(python, decided, error):
     """dpctl asks for pyvenv.cfg as well."""
     code = (
         f"{HEAD}venv = sys.base_exec_prefix != sys.exec_prefix\n"
@@ -105,7 +103,7 @@ def test_an_environment_tells_by_its_python_whether_it_is_virtual(python: str, d
     assert (end.decided, end.error) == (decided, error)
 
 
-def test_a_way_that_a_variable_opens_leaves_no_trace_in_a_list() -> None:
+def test_a_way_that_a_variable_opens_leaves_no_trace_in_a_list():
     """rtree puts the folder that a variable names into its list of candidates."""
     code = (
         HEAD + "folders = []\nif 'PKG_HOME' in os.environ:\n    folders.append(os.environ['PKG_HOME'])\n"
@@ -114,7 +112,7 @@ def test_a_way_that_a_variable_opens_leaves_no_trace_in_a_list() -> None:
     assert read(code, "pkg/core.dll").unread_calls == ()
 
 
-def test_the_words_of_a_class_statement_reach_its_base() -> None:
+def test_the_words_of_a_class_statement_reach_its_base():
     """pygent-ai refuses subclasses without a token."""
     code = (
         "class Base:\n    def __init_subclass__(cls, *, token=None):\n"
@@ -124,7 +122,7 @@ def test_the_words_of_a_class_statement_reach_its_base() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "expected"),
+    "path, expected",
     [
         ("pyglet/libs/x11/xrandr.py", False),
         ("numpy/tests/test_ctypeslib.py", False),
@@ -134,14 +132,14 @@ def test_the_words_of_a_class_statement_reach_its_base() -> None:
         ("gstreamer_python/Lib/site-packages/gi/__init__.py", False),
     ],
 )
-def test_code_that_counts(path: str, expected: bool) -> None:
+def test_code_that_counts(path, expected):
     """A top-level package is imported by any name."""
     assert counts(SITE + path) is expected
 
 
 @pytest.mark.parametrize("owner", ["ops", "classes"])
 @named_cases("suffix, verdict", {"loaded": ("", Verdict.OK), "another": ("x", Verdict.BROKEN)})
-def test_torch_loads_a_library_by_its_path(tmp_path: Path, owner: str, suffix: str, verdict: Verdict) -> None:
+def test_torch_loads_a_library_by_its_path(tmp_path, owner, suffix, verdict):
     """torchtext 0.18 was called broken: the library that its module needs is in another folder, and loaded before."""
     code = (
         "from pathlib import Path\nimport torch\n"

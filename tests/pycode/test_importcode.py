@@ -13,7 +13,7 @@ PATH = "Lib/site-packages/pkg/sub/mod.py"
 
 
 @pytest.mark.parametrize(
-    ("source", "expected"),
+    "source, expected",
     [
         ("import a.b, c as d", {"a.b": False, "c": False}),
         ("from . import x", {"pkg.sub": False, "pkg.sub.x": False}),
@@ -32,19 +32,19 @@ PATH = "Lib/site-packages/pkg/sub/mod.py"
         ("x = 'import a'", {}),
     ],
 )
-def test_imports_and_whether_they_are_caught(source: str, expected: dict[str, bool]) -> None:
+def test_imports_and_whether_they_are_caught(source, expected):
     found = dict(read_imports(source, PATH))
     assert {name: found[name] for name in expected} == expected
     assert set(found) - set(expected) <= {"sys", "contextlib", "contextlib.suppress"}
 
 
-def test_a_file_that_is_not_python_imports_nothing_and_is_noted() -> None:
+def test_a_file_that_is_not_python_imports_nothing_and_is_noted():
     budget = CodeBudget()
     assert read_imports("import (", PATH, budget) == {}
     assert PATH in budget.unread
 
 
-def test_computed_imports_are_those_without_a_literal() -> None:
+def test_computed_imports_are_those_without_a_literal():
     source = (
         "import_module('a')\nimport_module(name)\n"
         "try:\n    importlib.import_module(f'.{name}', __name__)\nexcept ImportError:\n    pass\n"
@@ -52,7 +52,7 @@ def test_computed_imports_are_those_without_a_literal() -> None:
     assert sorted(computed_imports(source, PATH, CodeBudget())) == [False, True]
 
 
-def test_a_handler_that_raises_does_not_go_on() -> None:
+def test_a_handler_that_raises_does_not_go_on():
     def goes(handler: str) -> bool:
         (node,) = ast.parse(f"try:\n    pass\nexcept OSError:\n    {handler}").body
         assert isinstance(node, ast.Try)
@@ -62,7 +62,7 @@ def test_a_handler_that_raises_does_not_go_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "expected"),
+    "source, expected",
     [
         ("lazy_import('pkg.sub._a', ['name'])", True),
         ('LATER = {"name": "pkg.sub._a"}', True),

@@ -15,14 +15,14 @@ GONE = "import ctypes, os\nctypes.CDLL(os.path.join(os.path.dirname(__file__), '
 
 
 def end_of(code: str, python: tuple[int, int] = (3, 15), **others: str) -> ImportEnd:
-    files: dict[str, str | bytes] = {f"{SITE}pkg/{name}.py": text for name, text in others.items()}
+    files = {f"{SITE}pkg/{name}.py": text for name, text in others.items()}
     return import_end(make_view({f"{SITE}pkg/__init__.py": code, **files}), Profile(python=python), "pkg")
 
 
 @pytest.mark.parametrize(
     "statement", ["lazy from pkg import heavy", "lazy import pkg.heavy", "lazy from . import heavy"]
 )
-def test_a_module_that_nothing_uses_is_not_imported(statement: str) -> None:
+def test_a_module_that_nothing_uses_is_not_imported(statement):
     end = end_of(f"{statement}\nx = 1\n", heavy=GONE)
     assert (end.decided, end.error, end.ran) == (True, "", (f"{SITE}pkg/__init__.py",))
 
@@ -36,26 +36,26 @@ def test_a_module_that_nothing_uses_is_not_imported(statement: str) -> None:
         "from pkg.other import x\ny = x\n",
     ],
 )
-def test_using_a_name_imports_it(code: str) -> None:
+def test_using_a_name_imports_it(code):
     end = end_of(code, heavy=GONE, other="lazy from pkg.heavy import x\n")
     assert (end.decided, end.error) == (True, "FileNotFoundError")
     assert f"{SITE}pkg/heavy.py" in end.ran
 
 
-@pytest.mark.parametrize(("python", "error"), [((3, 15), ""), ((3, 14), "FileNotFoundError")])
-def test_the_list_of_lazy_modules_is_for_new_pythons(python: tuple[int, int], error: str) -> None:
+@pytest.mark.parametrize("python, error", [((3, 15), ""), ((3, 14), "FileNotFoundError")])
+def test_the_list_of_lazy_modules_is_for_new_pythons(python, error):
     code = "__lazy_modules__ = ['pkg.heavy']\nfrom pkg.heavy import x\n"
     assert end_of(code, python, heavy=GONE).error == error
 
 
-def test_a_load_beside_a_lazy_import_is_read() -> None:
+def test_a_load_beside_a_lazy_import_is_read():
     """With syntax of a newer Python than the one that runs wheelfix, the load was not seen, and the wheel was OK."""
     view = make_view({f"{SITE}pkg/__init__.py": f"lazy import numpy\n{GONE}"})
     failure = resolve(view, Profile(python=(3, 15))).first_failure
     assert failure.chain == ("gone.dll",)
 
 
-def test_an_extension_module_that_is_only_imported_lazily_does_not_break_the_package() -> None:
+def test_an_extension_module_that_is_only_imported_lazily_does_not_break_the_package():
     files = {
         f"{SITE}pkg/__init__.py": "lazy from pkg import _core\n",
         f"{SITE}pkg/_core.pyd": extension("gone.dll", name="_core"),
@@ -64,10 +64,10 @@ def test_an_extension_module_that_is_only_imported_lazily_does_not_break_the_pac
     assert (end.decided, end.error) == (True, "")
 
 
-@pytest.mark.parametrize(("installed", "error"), [(True, ""), (False, "ModuleNotFoundError")])
-def test_a_module_of_the_package_with_the_name_of_a_distribution_imports_that(installed: bool, error: str) -> None:
+@pytest.mark.parametrize("installed, error", [(True, ""), (False, "ModuleNotFoundError")])
+def test_a_module_of_the_package_with_the_name_of_a_distribution_imports_that(installed, error):
     """tcod has ``tcod/cffi.py``, which does ``import cffi``."""
-    files: dict[str, str | bytes] = {
+    files = {
         f"{SITE}pkg/__init__.py": "from . import cffi\n",
         f"{SITE}pkg/cffi.py": "import cffi\nffi = cffi.FFI()\n",
     }
@@ -76,7 +76,7 @@ def test_a_module_of_the_package_with_the_name_of_a_distribution_imports_that(in
     assert import_end(make_view(files), Profile(python=(3, 11)), "pkg", complete=True).error == error
 
 
-def test_a_compiled_module_is_that_of_the_distribution_that_is_required() -> None:
+def test_a_compiled_module_is_that_of_the_distribution_that_is_required():
     """soundfile imports ``_cffi_backend``, and requires cffi."""
     code = "import _cffi_backend\nffi = _cffi_backend.FFI('x')\n"
     metadata = "Metadata-Version: 2.1\nName: pkg\nVersion: 1.0\nRequires-Dist: cffi>=1.0\n"

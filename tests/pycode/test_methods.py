@@ -1,7 +1,5 @@
 """Methods of texts, lists, dictionaries, sets and paths give what Python gives, or nothing that is known."""
 
-from __future__ import annotations
-
 from pathlib import PureWindowsPath
 
 import pytest
@@ -56,21 +54,21 @@ ERRORS = """
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
-def test_as_python_computes_it(expression: str) -> None:
+def test_as_python_computes_it(expression):
     found = interpreted(f"x = {expression}")["x"]
     assert found == run_by_python(f"x = {expression}")["x"]
     assert found is not UNKNOWN
 
 
 @pytest.mark.parametrize("code", CHANGES)
-def test_values_change_as_in_python(code: str) -> None:
+def test_values_change_as_in_python(code):
     found, expected = interpreted(code), run_by_python(code)
     names = [name for name in "xyz" if name in expected]
     assert [found[name] for name in names] == [expected[name] for name in names]
 
 
 @pytest.mark.parametrize("code", ERRORS)
-def test_errors_are_those_of_python(code: str) -> None:
+def test_errors_are_those_of_python(code):
     assert interpreted(code)["error"] == run_by_python(code)["error"]
 
 
@@ -83,11 +81,11 @@ def test_errors_are_those_of_python(code: str) -> None:
         "large text": "x = ('a' * 4096).replace('a', 'b' * 4096)",
     },
 )
-def test_what_is_not_modelled_or_too_large_is_unknown(code: str) -> None:
+def test_what_is_not_modelled_or_too_large_is_unknown(code):
     assert interpreted(code)["x"] is UNKNOWN
 
 
-def test_the_order_of_unknown_items_is_not_guessed() -> None:
+def test_the_order_of_unknown_items_is_not_guessed():
     assert "order of a list" in unclear("import random\nx = sorted([random.random(), 1])")
 
 
@@ -108,20 +106,20 @@ PATHS = {
 }
 
 
-@pytest.mark.parametrize(("expression", "expected"), PATHS.items())
-def test_paths_are_those_of_the_package(expression: str, expected: object) -> None:
+@pytest.mark.parametrize("expression, expected", PATHS.items())
+def test_paths_are_those_of_the_package(expression, expected):
     start = "from pathlib import Path\nP = Path(__file__).parent / 'core.dll'\n"
-    files: dict[str, bytes | str] = {"core.dll": b"MZ", "lib/notes.txt": "one\n"}
+    files = {"core.dll": b"MZ", "lib/notes.txt": "one\n"}
     assert interpreted(f"{start}x = {expression}", files)["x"] == expected
 
 
-def test_a_path_is_taken_apart_as_on_windows() -> None:
+def test_a_path_is_taken_apart_as_on_windows():
     code = "from pathlib import Path\nx = Path('C:/a/b.dll').parent / '..' / 'C.dll'\nparts = x.parts"
     found = interpreted(code)
     assert found["x"] == PureWindowsPath("c:/A/../c.dll")
     assert found["parts"] == ("C:\\", "a", "..", "C.dll")
 
 
-def test_a_folder_that_is_not_there_cannot_be_listed() -> None:
+def test_a_folder_that_is_not_there_cannot_be_listed():
     code = "from pathlib import Path\nlist((Path(__file__).parent / 'gone').iterdir())"
     assert interpreted(code) == {"error": "FileNotFoundError"}

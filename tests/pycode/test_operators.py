@@ -1,7 +1,5 @@
 """Operators, comparisons and conditions give what Python gives, or nothing that is known."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.pycode.running import interpreted, run_by_python
@@ -61,19 +59,19 @@ b'\\t'.expandtabs(10 ** 9)
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
-def test_as_python_computes_it(expression: str) -> None:
+def test_as_python_computes_it(expression):
     found = interpreted(f"x = ({expression})")["x"]
     assert found == run_by_python(f"x = ({expression})")["x"]
     assert found is not UNKNOWN
 
 
 @pytest.mark.parametrize("code", ERRORS)
-def test_errors_are_those_of_python(code: str) -> None:
+def test_errors_are_those_of_python(code):
     assert interpreted(code)["error"] == run_by_python(code)["error"]
 
 
 @pytest.mark.parametrize("expression", UNKNOWN_VALUES)
-def test_what_is_unknown_or_too_large_stays_unknown(expression: str) -> None:
+def test_what_is_unknown_or_too_large_stays_unknown(expression):
     assert interpreted(f"import random as r\nx = {expression}")["x"] is UNKNOWN
 
 
@@ -85,14 +83,14 @@ def test_what_is_unknown_or_too_large_stays_unknown(expression: str) -> None:
         "unknown first": ("r.random() or True", UNKNOWN),
     },
 )
-def test_an_unknown_operand_counts_only_if_it_is_reached(expression: str, expected: object) -> None:
+def test_an_unknown_operand_counts_only_if_it_is_reached(expression, expected):
     assert interpreted(f"import random as r\nx = {expression}")["x"] == expected
 
 
-def test_a_path_and_a_text_are_joined_as_on_windows() -> None:
+def test_a_path_and_a_text_are_joined_as_on_windows():
     found = interpreted("from pathlib import Path\nx = str(Path('C:/a') / 'b' / '../c')")["x"]
     assert found == "C:\\a\\b\\..\\c"
 
 
-def test_none_cannot_be_joined() -> None:
+def test_none_cannot_be_joined():
     assert interpreted("from pathlib import Path\nPath('C:/a') / None") == {"error": "TypeError"}

@@ -14,7 +14,7 @@ DLL = "Lib/site-packages/pkg/a.dll"
 
 def counted(view: FileView) -> tuple[FileView, Counter[str]]:
     """A view that counts how often each of its files is opened."""
-    opened: Counter[str] = Counter()
+    opened = Counter()
 
     def counting(path: str):
         opened[path] += 1
@@ -24,7 +24,7 @@ def counted(view: FileView) -> tuple[FileView, Counter[str]]:
     return FileView(files), opened
 
 
-def test_a_file_is_opened_once_also_for_the_view_after_a_plan() -> None:
+def test_a_file_is_opened_once_also_for_the_view_after_a_plan():
     view, opened = counted(make_view({CODE: "import a\n", DLL: b""}))
     new = make_view({"Lib/site-packages/pkg/b.dll": b""})
     after = view.changed(new.files, dropped=[DLL])
@@ -33,14 +33,14 @@ def test_a_file_is_opened_once_also_for_the_view_after_a_plan() -> None:
     assert opened == {CODE: 1}
 
 
-def test_a_file_that_a_plan_changes_is_read_again() -> None:
+def test_a_file_that_a_plan_changes_is_read_again():
     view = make_view({CODE: "import a\n"})
     assert python_source(view, CODE) == b"import a\n"
     assert python_source(view.changed(make_view({CODE: "import b\n"}).files), CODE) == b"import b\n"
     assert python_source(view, CODE) == b"import a\n"
 
 
-def test_more_than_is_kept_is_read_again() -> None:
+def test_more_than_is_kept_is_read_again():
     size = MOST_KEPT // 4
     names = [f"Lib/site-packages/pkg/m{number}.py" for number in range(6)]
     view, opened = counted(make_view({name: bytes([97 + at]) * size for at, name in enumerate(names)}))

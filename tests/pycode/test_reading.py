@@ -69,7 +69,7 @@ def files_for(code: str, **others: str | bytes) -> dict[str, str | bytes]:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_load_is_found_and_a_file_that_is_not_there_is_a_failure(way: str) -> None:
+def test_a_load_is_found_and_a_file_that_is_not_there_is_a_failure(way):
     code = WAYS[way]
     whole = make_view({**files_for(code), f"{SITE}pkg/lib/core.dll": forge_dll("core.dll")})
     loads = package_loads(whole, Profile())
@@ -96,7 +96,7 @@ def test_a_load_is_found_and_a_file_that_is_not_there_is_a_failure(way: str) -> 
         "another package first": "import torch\nctypes.CDLL('core.dll')",
     },
 )
-def test_what_nobody_has_to_have_is_no_failure(code: str) -> None:
+def test_what_nobody_has_to_have_is_no_failure(code):
     resolution = resolve(make_view(files_for(code)), Profile())
     assert resolution.first_failure is None
     assert [fault for fault in resolution.code_faults if fault.sure] == []
@@ -105,13 +105,13 @@ def test_what_nobody_has_to_have_is_no_failure(code: str) -> None:
 @pytest.mark.parametrize(
     "code", ["ctypes.CDLL('/usr/lib/core.so')", "ctypes.CDLL('libcore.so.1')", "ctypes.CDLL(None)"]
 )
-def test_what_only_another_system_has_fails_on_windows(code: str) -> None:
+def test_what_only_another_system_has_fails_on_windows(code):
     """Nothing asks for the system first, so that the import ends with an exception."""
     assert resolve(make_view(files_for(code)), Profile()).first_failure is not None
 
 
 @pytest.mark.parametrize(
-    ("machine", "name"),
+    "machine, name",
     [(Machine.AMD64, "core64.dll"), (Machine.X86, "core32.dll"), (Machine.ARM64, "core64.dll")],
 )
 @pytest.mark.parametrize(
@@ -123,13 +123,13 @@ def test_what_only_another_system_has_fails_on_windows(code: str) -> None:
         "'%d' % (struct.calcsize('P') * 8)",
     ],
 )
-def test_the_name_for_the_processor(bits: str, machine: Machine, name: str) -> None:
+def test_the_name_for_the_processor(bits, machine, name):
     code = f"import struct\nbits = {bits}\nctypes.CDLL(os.path.join({HERE}, f'core{{bits}}.dll'))"
     failure = resolve(make_view(files_for(code)), Profile(machine=machine)).first_failure
     assert failure.chain == (name,)
 
 
-def test_every_value_that_a_branch_can_give_counts() -> None:
+def test_every_value_that_a_branch_can_give_counts():
     code = f"name = 'a.dll'\nif platform.node():\n    name = 'b.dll'\nctypes.CDLL(os.path.join({HERE}, name))"
     view = make_view(files_for(code, **{"pkg/a.dll": forge_dll("a.dll"), "pkg/b.dll": forge_dll("b.dll")}))
     found = {event.path for file in package_loads(view, Profile()).files for event in file.events}
@@ -141,7 +141,7 @@ def test_every_value_that_a_branch_can_give_counts() -> None:
 
 
 @named_cases("before", {"plain": "", "comment": "# CDLL is called elsewhere\n"})
-def test_calls_into_other_files_are_followed(before: str) -> None:
+def test_calls_into_other_files_are_followed(before):
     """As in pyzbar: one file has the function, another calls it when it is imported."""
     code = f"{before}from .loading import load\nLIB = load()"
     loading = IMPORTS + f"def load():\n    return ctypes.CDLL(os.path.join({HERE}, 'core.dll'))"
@@ -156,7 +156,7 @@ def test_calls_into_other_files_are_followed(before: str) -> None:
     )
 
 
-def test_a_file_that_importing_the_package_does_not_run_is_not_reached() -> None:
+def test_a_file_that_importing_the_package_does_not_run_is_not_reached():
     code = f"ctypes.CDLL(os.path.join({HERE}, 'core.dll'))"
     view = make_view(files_for("from . import used", **{"pkg/used.py": "", "pkg/aside.py": IMPORTS + code}))
     resolution = resolve(view, Profile())
@@ -164,7 +164,7 @@ def test_a_file_that_importing_the_package_does_not_run_is_not_reached() -> None
     assert resolution.first_failure is None
 
 
-def test_an_import_that_is_caught_is_not_reached() -> None:
+def test_an_import_that_is_caught_is_not_reached():
     code = f"ctypes.CDLL(os.path.join({HERE}, 'core.dll'))"
     init = "try:\n    from . import native\nexcept {}:\n    native = None\nfrom . import used"
     for caught, reached in (("OSError", []), ("ImportError", [True])):  # ctypes raises FileNotFoundError
@@ -172,7 +172,7 @@ def test_an_import_that_is_caught_is_not_reached() -> None:
         assert [fault.reached for fault in resolve(view, Profile()).code_faults] == reached
 
 
-def test_a_folder_that_does_not_exist_is_an_error_of_its_own() -> None:
+def test_a_folder_that_does_not_exist_is_an_error_of_its_own():
     code = f"os.add_dll_directory(os.path.join({HERE}, 'bin'))"
     view = make_view(files_for(code))
     resolution = resolve(view, Profile())
@@ -192,11 +192,11 @@ def test_a_folder_that_does_not_exist_is_an_error_of_its_own() -> None:
         "there": f"os.add_dll_directory(os.path.join({HERE}, 'lib'))",
     },
 )
-def test_a_folder_that_may_be_absent_is_no_error(code: str) -> None:
+def test_a_folder_that_may_be_absent_is_no_error(code):
     assert resolve(make_view(files_for(code)), Profile()).code_faults == ()
 
 
-def test_what_cannot_be_read_or_comes_from_path_is_unsure() -> None:
+def test_what_cannot_be_read_or_comes_from_path_is_unsure():
     faults = resolve(make_view(files_for("ctypes.CDLL(input())")), Profile()).code_faults
     assert [(fault.cause, fault.sure) for fault in faults] == [("unread", False)]
     faults = resolve(make_view(files_for("from cffi import FFI\nFFI().dlopen('core.dll')")), Profile()).code_faults
@@ -205,6 +205,6 @@ def test_what_cannot_be_read_or_comes_from_path_is_unsure() -> None:
     assert [(fault.cause, fault.sure) for fault in faults] == [("load", False)]
 
 
-def test_a_bare_name_that_is_nowhere_is_a_failure() -> None:
+def test_a_bare_name_that_is_nowhere_is_a_failure():
     failure = resolve(make_view(files_for("ctypes.CDLL('core.dll')")), Profile()).first_failure
     assert failure.chain == ("core.dll",)

@@ -17,7 +17,7 @@ from tests.support.environments import lay
 from tests.support.nvidia import TOOLKITS, nvidia_dll
 from tests.support.wheels import build_wheel, library
 from tools.forge import forge_dll
-from wheelfix.model import Image, Machine
+from wheelfix.model import Machine
 from wheelfix.pe.image import read_image
 from wheelfix.streams.source import FileSource
 
@@ -55,7 +55,6 @@ def exports(path: Path, count: int = 3) -> list[str]:
     """A few names that a DLL on disk exports."""
     with FileSource(path) as source:
         image = read_image(source)
-    assert isinstance(image, Image)
     return sorted(image.exports.names)[:count]
 
 
@@ -169,7 +168,7 @@ def wheel(folder: Path, where: Machinery, loading_code: str) -> Path:
         "tbb12.dll": [name for name in tbb if name in old],
         "uv.dll": ["f"],
     }
-    files: dict[str, bytes | str] = {
+    files = {
         "torch/__init__.py": loading_code,
         "torch/version.py": "__version__ = '2.0.1+cu117'\ncuda = '11.7'\n",
         "torch/lib/torch_cpu.dll": forge_dll("torch_cpu.dll", imports=cpu, exports=("f",)),

@@ -88,7 +88,7 @@ def pip_environment(folder: Path, wheels: Iterable[Path], python: str) -> Path:
     The folder is a venv of ``python``; without one it is what ``pip install --target`` leaves.
     """
     minor = int(python.removeprefix("3.") or 11)
-    groups: dict[int, list[str]] = {}
+    groups = {}
     for wheel in wheels:
         match = _TAGS.search(wheel.name)
         own = minor if match is None else int(match[1]) if match[2] == "cp3" else max(minor, int(match[1]))
@@ -185,7 +185,7 @@ def _environment(
 def real_sets() -> tuple[RealSet, ...]:
     """Every set of the list, in its order."""
     with LIST.open("rb") as file:
-        tables: list[dict[str, Any]] = tomli.load(file)["set"]
+        tables = tomli.load(file)["set"]
     return tuple(
         RealSet(**{key: tuple(value) if isinstance(value, list) else value for key, value in table.items()})
         for table in tables

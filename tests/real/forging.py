@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.support.signing import Identity, Recipe, authority, file_digest, identity, make_key, message, raw, row
+from tests.support.signing import Recipe, authority, file_digest, identity, make_key, message, raw, row
 from tests.support.tiers import wheels_folder
 from wheelfix.pe.image import CERTIFICATES, Headers, read_headers
 from wheelfix.pe.signature import Signature, read_signature
@@ -302,7 +302,7 @@ def resign(dice: random.Random, seed: Seed) -> bytes:
     at = dice.randrange(headers(seed.file).header_size, len(seed.body))
     body = seed.body[:at] + bytes([seed.body[at] ^ 0x55]) + seed.body[at + 1 :]
     names = [*reversed(seed.answer.chain), seed.answer.signer]
-    above: Identity | None = None
+    above = None
     for number, name in enumerate(names[:-1]):
         above = authority(name[:64], above, key=make_key(500 + number))
     signer = identity(names[-1][:64], above)
@@ -332,12 +332,12 @@ FORGERIES: dict[str, Callable[[random.Random, Seed], bytes]] = {
 
 def choose_seeds(count: int, largest: int = 200_000) -> list[Seed]:
     """Return small real files with a trusted signature, of as many signers and years as there are."""
-    groups: dict[tuple[str, str], list[tuple[str, bytes, Signature]]] = {}
+    groups = {}
     for name, file in signed_dlls(largest):
         answer = read_signature(MemorySource(file))
         if answer.status == "trusted":
             groups.setdefault((answer.signer, answer.timestamp[:7]), []).append((name, file, answer))
-    found: list[tuple[str, bytes, Signature]] = []
+    found = []
     while len(found) < count and any(groups.values()):
         found += [group.pop() for group in groups.values() if group]
     return seeds_of([(name, file) for name, file, _ in found[:count]])

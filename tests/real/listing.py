@@ -63,7 +63,7 @@ class Listed:
 def listed() -> tuple[Listed, ...]:
     """Every wheel of the list, in its order."""
     with LIST.open("rb") as file:
-        tables: list[dict[str, Any]] = tomli.load(file)["wheel"]
+        tables = tomli.load(file)["wheel"]
     return tuple(Listed(**{key: _frozen(value) for key, value in table.items()}) for table in tables)
 
 

@@ -27,7 +27,7 @@ from wheelfix.errors import Exit
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.long]
 
-IMPORTS: dict[str, list[str]] = {
+IMPORTS = {
     "cudart64_110.dll": ["cudaMalloc", "cudaFree"],
     "cupti64_2022.2.1.dll": ["cuptiGetVersion"],
     "libiomp5md.dll": ["omp_get_max_threads"],
@@ -85,7 +85,7 @@ def machine(folder: Path, unpacked: Unpacked) -> dict[str, Path]:
 
 def built(folder: Path, cuda: str = "11.7", imports: Mapping[str, list[str]] = IMPORTS) -> Path:
     label = f"2.0.1+cu{cuda.replace('.', '')}"
-    files: dict[str, bytes | str] = {
+    files = {
         "torch/__init__.py": "import os\n",
         "torch/version.py": f"__version__ = '{label}'\ncuda = '{cuda}'\n",
         "torch/lib/torch_cuda.dll": forge_dll("torch_cuda.dll", imports=[*imports.items()]),

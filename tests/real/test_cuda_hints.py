@@ -64,7 +64,7 @@ def hints() -> list[tuple[str, str]]:
     return sorted({(name, major) for major, names in RELEASES.values() for name in names})
 
 
-@pytest.mark.parametrize(("name", "major"), hints())
+@pytest.mark.parametrize("name, major", hints())
 def test_the_hint_is_for_the_right_cuda(name, major):
     """In CUDA 13 the distributions lose their suffix; cuDNN's keep it."""
     requirement = pip_packages(name, cuda=major)
@@ -80,7 +80,7 @@ def test_a_name_that_belongs_to_one_cuda_needs_no_more(name):
 
 
 @pytest.mark.real
-@pytest.mark.parametrize(("name", "major"), hints())
+@pytest.mark.parametrize("name, major", hints())
 def test_the_wheel_that_a_hint_names_is_on_the_index_and_has_the_dll(name, major):
     requirement = pip_packages(name, cuda=major)[0]
     assert dll_key(name) in {path.rpartition("/")[2] for path in dlls_of_newest(requirement)}, requirement

@@ -125,7 +125,7 @@ def member(path: Path, name: str) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize(
-    ("name", "dll", "whole"),
+    "name, dll, whole",
     [
         pytest.param(CUBLAS, "cublas64_11.dll", True, marks=pytest.mark.slow, id="cublas"),
         pytest.param(CUSPARSE, "cusparse64_11.dll", True, marks=pytest.mark.slow, id="cusparse"),
@@ -149,7 +149,7 @@ def test_uncompressed_cubins_say_the_same(name, dll, whole):
 
 
 @pytest.mark.parametrize(
-    ("name", "card", "status", "fits"),
+    "name, card, status, fits",
     [
         pytest.param(CUDNN, "sm_35", 1, {"none": 6}, marks=pytest.mark.slow, id="cudnn-kepler"),
         pytest.param(CUBLAS, "K40c", 0, {"native": 2, "left-over": 1}, marks=pytest.mark.slow, id="cublas-kepler"),

@@ -69,7 +69,7 @@ def test_a_complete_set_works(one, tmp_path, unpacked):
 
 
 @pytest.mark.real
-@pytest.mark.parametrize(("one", "gone"), incomplete_sets())
+@pytest.mark.parametrize("one, gone", incomplete_sets())
 def test_what_is_left_out_is_missed(one, gone, tmp_path, unpacked):
     left = [file for file in one.wheels if canonical(file.split("-")[0]) != gone]
     assert len(left) == len(one.wheels) - 1

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
-from typing import TypeAlias
 
 import lief
 import pytest
@@ -22,7 +21,7 @@ pytestmark = pytest.mark.real
 
 EVERY_CHANGE = {("2.7.1", "torchvision-0.22.1"), ("2.4.0", "torchvision-0.22.1")}
 
-Lacks: TypeAlias = "frozenset[tuple[str, str, str]]"
+Lacks = "frozenset[tuple[str, str, str]]"
 """File, DLL and symbol."""
 
 
@@ -79,7 +78,7 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("unpacked")
 
 
-@pytest.mark.parametrize(("version", "other"), matrix())
+@pytest.mark.parametrize("version, other", matrix())
 def test_what_is_missing_is_what_a_second_reader_finds(version, other, unpacked):
     torch = unpack(wheel_of(f"torch-{version}-{TAGS}"), unpacked)
     extension = unpack(wheel_of(f"{other}-{TAGS}"), unpacked)

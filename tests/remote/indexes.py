@@ -18,9 +18,9 @@ JSON = "application/vnd.pypi.simple.v1+json"
 
 def pages(wheels: Iterable[Path], *, as_html: bool = False) -> tuple[dict[str, bytes], dict[str, str]]:
     """Return the files of an index below ``/simple``, and their types."""
-    files: dict[str, bytes] = {}
-    kinds: dict[str, str] = {}
-    projects: dict[str, list[Path]] = {}
+    files = {}
+    kinds = {}
+    projects = {}
     for wheel in wheels:
         files[f"/files/{wheel.name}"] = wheel.read_bytes()
         projects.setdefault(canonicalize_name(wheel.name.split("-")[0]), []).append(wheel)

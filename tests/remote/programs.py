@@ -24,8 +24,7 @@ def free_port() -> int:
     """Return a port that nobody listens on."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
+        return found.getsockname()[1]
 
 
 @contextlib.contextmanager

@@ -93,7 +93,7 @@ def test_a_bundle_is_used(root, certificates, home, tmp_path, monkeypatch, capfd
         assert scanned(url, tmp_path, capfd)[0] == 0
 
 
-@pytest.mark.parametrize(("text", "reason"), [(None, "there is no such file"), ("hello", "it is not a PEM file")])
+@pytest.mark.parametrize("text, reason", [(None, "there is no such file"), ("hello", "it is not a PEM file")])
 def test_a_bundle_that_cannot_be_used(tmp_path, monkeypatch, capfd, text, reason):
     if text is not None:
         (tmp_path / "ca.pem").write_text(text)
@@ -224,7 +224,7 @@ def test_pips_proxy_comes_before_the_variables(index, tmp_path, monkeypatch, cap
 
 
 @pytest.mark.parametrize(
-    ("proxy", "expected"),
+    "proxy, expected",
     [
         ("socks5://127.0.0.1:1", "PySocks"),
         ("http://", "is not the URL of a proxy"),

@@ -30,7 +30,7 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "kind", "because"),
+    "error, kind, because",
     [
         (Downgrade("the server redirects from https to http"), NetworkFailure, "from https to http"),
         (ERRORS.TooManyRedirects("x"), NetworkFailure, "redirects in a circle"),
@@ -50,7 +50,7 @@ def test_each_error_has_its_reason(error, kind, because):
 
 
 @pytest.mark.parametrize(
-    ("reason", "because", "hint"),
+    "reason, because, hint",
     [
         ("Tunnel connection failed: 407 Authentication Required", "another user name and password", "USER:PASSWORD"),
         ("certificate verify failed", "its certificate", "REQUESTS_CA_BUNDLE"),

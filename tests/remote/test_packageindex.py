@@ -63,7 +63,7 @@ def words(request: Request, reply: Reply) -> Reply:
 
 
 @pytest.mark.parametrize(
-    ("fault", "says"),
+    "fault, says",
     [
         (packed, ""),
         (cut_once, ""),
@@ -110,7 +110,7 @@ NAME_PAGES = "demo-1.0-py3-none-any.whl"
 
 
 @pytest.mark.parametrize(
-    ("page", "url", "name"),
+    "page, url, name",
     [
         (f'<a href="../{NAME_PAGES}">{NAME_PAGES}</a>', f"https://index.example/simple/{NAME_PAGES}", NAME_PAGES),
         (f"<A HREF='{NAME_PAGES}' >\n {NAME_PAGES}\n</A>", f"{URL}{NAME_PAGES}", NAME_PAGES),

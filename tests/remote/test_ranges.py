@@ -24,7 +24,6 @@ HASH = hashlib.sha256(DATA).hexdigest()
 PATIENT = Patience(connect=20, idle=20, answer=20, tries=3, first_wait=0.01, longest_wait=0.5)
 """For tests that are not about time: the machine may be busy."""
 QUICK = Patience(connect=2, idle=0.3, answer=0.4, least_rate=10 << 20, tries=3, first_wait=0.01, longest_wait=0.5)
-Fault = "Callable[[Request, Reply], Reply | None]"
 
 
 @pytest.fixture
@@ -103,7 +102,7 @@ def test_reading_ahead_ends_at_a_fence(server, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("spans", "expected"),
+    "spans, expected",
     [
         ([], []),
         ([(5, 10), (0, 3)], [(0, 10)]),
@@ -172,7 +171,7 @@ def cut(after: int, answers: Container[int] = range(1000)) -> Callable[[Request,
 
 
 @pytest.mark.parametrize(
-    ("fault", "says"),
+    "fault, says",
     [
         (having({"Content-Range": "bytes 11000-50999/700000"}), "in parts: asked for the bytes 1000 to"),
         (having({"Content-Range": "bytes 1000-50999/900000"}), "changed while it was read"),

@@ -79,7 +79,7 @@ def test_no_index_leaves_only_links(home):
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    "text, expected",
     [
         (
             'index-url = "https://a.example"\nextra-index-url = ["https://b.example"]\n',
@@ -164,7 +164,7 @@ def test_the_keyring_program_is_asked_where_there_is_no_module(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("word", "expected"),
+    "word, expected",
     [
         ("torch==2.7.1", True),
         ("torch >= 2, < 3", True),
@@ -220,7 +220,7 @@ def test_a_host_that_may_be_a_password_is_not_invented():
 
 
 @pytest.mark.parametrize(
-    ("url", "expected"),
+    "url, expected",
     [
         ("https://pypi.org/simple/x/", True),
         ("http://127.0.0.1:8080/simple/x/", True),
@@ -237,7 +237,7 @@ def test_what_nobody_on_the_way_can_change(url, expected):
 
 
 @pytest.mark.parametrize(
-    ("hosts", "url", "expected"),
+    "hosts, url, expected",
     [
         (("a.example",), "https://a.example/x", True),
         (("a.example:8443",), "https://a.example:8443/x", True),

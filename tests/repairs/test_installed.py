@@ -182,7 +182,7 @@ def added(path: object, sha256: object = HASH) -> dict[str, Any]:
     return {"added": [{"path": path, "sha256": sha256}]}
 
 
-CHANGES: dict[str, dict[str, Any]] = {
+CHANGES = {
     # Other names that lead elsewhere are in tests/archive/test_names.py; a stream shows that they are asked about.
     "up-and-out": added("../precious"),
     "up-and-down": added(f"{SITE}/pkg/../other/o.dll"),

@@ -59,7 +59,7 @@ def test_in_doubt_which_replaced_which_nothing_is_guessed():
 
 
 @pytest.mark.parametrize(
-    ("path", "expected"),
+    "path, expected",
     [
         ("torch-2.4.0.dist-info/RECORD", "torch.dist-info/record"),
         ("mkl-2025.3.0.data/data/Library/bin/mkl_core.2.dll", "mkl.data/data/library/bin/mkl_core.2.dll"),
@@ -105,7 +105,7 @@ def test_one_wheel_on_each_side_is_a_pair():
     assert len(found.differences) == 1
 
 
-@pytest.mark.parametrize(("name", "said"), [("scipy", True), ("NUM_py", False), ("", False)])
+@pytest.mark.parametrize("name, said", [("scipy", True), ("NUM_py", False), ("", False)])
 def test_builds_of_different_projects_are_said_to_be(name, said):
     found = compare_all([build(name="num-py")], [build(name=name)])
     reported = "is compared with"

@@ -25,7 +25,7 @@ ALL = [broken_torch(), clean_wheel(), risky_extension()]
 KNOWN = Context(known=lambda report, finding: finding.code == "WF301")
 
 
-@pytest.mark.parametrize(("kind", "suffix"), [("github", "txt"), ("junit", "xml"), ("markdown", "md")])
+@pytest.mark.parametrize("kind, suffix", [("github", "txt"), ("junit", "xml"), ("markdown", "md")])
 def test_golden(kind, suffix):
     check_golden(f"{kind}.{suffix}", render(kind, ALL, [FAILURE]))
 
@@ -113,7 +113,7 @@ class TestGithub:
 
 
 class TestJunit:
-    @pytest.mark.parametrize(("fail_on", "failures"), [("never", 0), ("error", 1), ("warning", 2), ("info", 9)])
+    @pytest.mark.parametrize("fail_on, failures", [("never", 0), ("error", 1), ("warning", 2), ("info", 9)])
     def test_what_fails_the_build_fails_the_case(self, fail_on, failures):
         root = ET.fromstring(render("junit", [broken_torch()], (), Context(fail_on)))
         assert (root.get("tests"), root.get("failures"), root.get("errors")) == ("9", str(failures), "0")

@@ -134,7 +134,7 @@ def check_html(text: str, harmless: str = "") -> None:
 
 def structure(markdown: str) -> list[str]:
     """What Markdown makes of a text: the kinds of its blocks, and of what is in them, without the words."""
-    kinds: list[str] = []
+    kinds = []
     for token in MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).parse(markdown):
         kinds.append(f"{token.type} {token.tag}")
         kinds += [child.type for child in token.children or () if child.type not in ("text", "text_special")]

@@ -1,7 +1,5 @@
 """The report for machines: in the shape of its schema, and the same bytes every time."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 

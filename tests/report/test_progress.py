@@ -128,7 +128,7 @@ def test_time_is_seen_to_move_during_one_long_step(monkeypatch):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pty module")
-@pytest.mark.parametrize(("term", "shown"), [("xterm", True), ("dumb", False)])
+@pytest.mark.parametrize("term, shown", [("xterm", True), ("dumb", False)])
 def test_on_a_terminal(tmp_path, term, shown):
     """The result is all that is left of what was drawn on the screen."""
     import pty

@@ -1,7 +1,5 @@
 """SARIF: checked with a schema of the part that we use, and with an independent model of the whole standard."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path
@@ -92,7 +90,7 @@ def test_a_finding_is_known_again_in_the_next_version():
 
 
 @pytest.mark.parametrize(
-    ("path", "uri"),
+    "path, uri",
     [
         ("dist/a b.whl", "dist/a%20b.whl"),
         (r"dist\a.whl", "dist/a.whl"),

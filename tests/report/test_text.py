@@ -26,7 +26,6 @@ from wheelfix.model import (
     LoadEvent,
     LoadOutcome,
     Machine,
-    Missing,
     NumpyApi,
     OwnedBy,
     ProvidedDll,
@@ -42,7 +41,7 @@ from wheelfix.report.document import (
     Document,
     render,
 )
-from wheelfix.report.scans import FITS, Hints, render_scan, render_steps, render_summary, spell_archs
+from wheelfix.report.scans import FITS, Hints, render_scan, render_steps, render_summary
 from wheelfix.report.words import image_counts, label, provider_phrase, sentence
 from wheelfix.rules.gpufit import Fit
 
@@ -50,7 +49,7 @@ ASCII = TextStyle(80, colour=False, unicode=False)
 UNICODE = TextStyle(80, colour=False, unicode=True)
 
 
-@pytest.mark.parametrize(("style", "look"), [("ascii", ASCII), ("unicode", UNICODE)])
+@pytest.mark.parametrize("style, look", [("ascii", ASCII), ("unicode", UNICODE)])
 @pytest.mark.parametrize("sample", [broken_torch, clean_wheel, risky_extension], ids=lambda sample: sample.__name__)
 @pytest.mark.parametrize("loud", ["", "quiet", "verbose"])
 def test_golden(sample, style, look, loud):
@@ -278,18 +277,6 @@ def test_asked_but_there_is_none():
     assert "\nGPU code  none of the DLLs has any\n" in render_scan(bare, LOOK)
 
 
-@pytest.mark.parametrize(
-    ("archs", "expected"),
-    [
-        (("sm_50", "sm_90a", "ptx_90a"), "SASS 50 90a, PTX 90a"),
-        (("ptx_86",), "PTX 86"),
-        ((), ""),
-    ],
-)
-def test_architectures_in_short(archs, expected):
-    assert spell_archs(archs) == expected
-
-
 def test_there_is_a_word_for_every_fit():
     assert set(FITS) == {fit.value for fit in Fit}
 
@@ -382,7 +369,7 @@ def test_nothing_where_nobody_looked_or_asked():
 
 
 @pytest.mark.parametrize(
-    ("subject", "message", "expected"),
+    "subject, message, expected",
     [
         ("a/b.dll", "b.dll is built for x86", "a/b.dll is built for x86"),
         ("a/b.dll", "b.dll.bak is odd", "b.dll.bak is odd"),
@@ -397,7 +384,7 @@ def test_sentence(subject, message, expected):
 
 
 @pytest.mark.parametrize(
-    ("path", "name", "expected"),
+    "path, name, expected",
     [
         ("dist/a-1-py3-none-any.whl", "a", "a-1-py3-none-any.whl"),
         ("env/Lib/site-packages/a-1.dist-info", "a", "a in env/Lib/site-packages"),
@@ -410,14 +397,11 @@ def test_label(path, name, expected):
 
 
 @pytest.mark.parametrize(
-    ("provider", "expected"),
+    "provider, expected",
     [
-        (InView("Lib/site-packages/x/a.dll"), "x/a.dll"),
         (Assumed("a.dll", "cuda=11.7"), "assumed: cuda=11.7"),
         (OwnedBy("a.dll", "mkl", True, ""), "mkl"),
         (OwnedBy("a.dll", "mkl", False, "nobody adds its folder"), "mkl, out of reach"),
-        (Missing(), "MISSING"),
-        (Missing((), ("x/a.dll", "y/a.dll")), "NOT FOUND (lies at x/a.dll and 1 more)"),
     ],
 )
 def test_provider_phrase(provider, expected):

@@ -54,7 +54,7 @@ def compress() -> Callable[[bytes], bytes]:
     """The zstd compressor of this Python or of the optional library."""
     for name in ("compression.zstd", "zstandard"):
         try:
-            found: Callable[[bytes], bytes] = importlib.import_module(name).compress
+            found = importlib.import_module(name).compress
         except ImportError:
             continue
         return found
@@ -193,7 +193,7 @@ def sparse_list() -> bytes:
     return pax + header("x.dll", size=len(numbers)) + numbers.ljust(-(-len(numbers) // 512) * 512, b"\0")
 
 
-HOSTILE: dict[str, Callable[[], bytes]] = {
+HOSTILE = {
     "zeros": lambda: zeros(70 << 20),
     "announced": lambda: bz2.compress(header("Library/bin/a.dll", size=20 << 30) + bytes(5000)),
     "chained-attributes": lambda: bz2.compress(
@@ -234,7 +234,7 @@ def test_a_small_package_does_not_fill_the_temporary_folder(tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("limits", "option"),
+    "limits, option",
     [
         (Limits(max_members=2), "--limit members"),
         (Limits(max_member_size=500), "--limit size"),

@@ -1,7 +1,5 @@
 """Which roots are searched: those that are named, those that are found, and how they are listed."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re
@@ -31,11 +29,6 @@ from wheelfix.roots.index import RootIndex, open_index
 HOST = Host()
 
 
-def test_a_plain_folder(tmp_path):
-    root = named_root(str(grow(tmp_path, ["zlibwapi.dll", "bin/uv.dll", "deep/er/x.dll"])), HOST)
-    assert (root.kind, folders(root)) == ("folder", [".", "bin"])
-
-
 def test_quotes_home_and_dots(tmp_path, monkeypatch):
     grow(tmp_path / "v11.7", ["bin/cudart64_110.dll"])
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -56,7 +49,7 @@ def test_the_bin_folder_or_the_one_above_the_versions_will_do_for_a_kind(tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("kind", "option", "because", "hint"),
+    "kind, option, because, hint",
     [
         (
             "cuda",
@@ -90,7 +83,7 @@ def test_a_folder_without_dlls_tells_where_some_are(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"),
+    "name, hint",
     [("x.dll", "name its folder: --root "), ("x.zip", "name a folder, a wheel (.whl) or a conda package")],
 )
 def test_a_file_that_is_no_package(tmp_path, name, hint):
@@ -98,21 +91,6 @@ def test_a_file_that_is_no_package(tmp_path, name, hint):
     with pytest.raises(UsageError) as caught:
         named_root(tmp_path / name, HOST)
     assert caught.value.hint.startswith(hint)
-
-
-def test_a_wheel(tmp_path):
-    path = build_wheel(
-        tmp_path,
-        "nvidia-cuda-cupti-cu11",
-        "11.7.101",
-        "py3-none-win_amd64",
-        {"nvidia/cuda_cupti/extras/CUPTI/lib64/cupti64_2022.2.1.dll": dll("cupti64_2022.2.1.dll"), "nvidia/x.py": ""},
-    )
-    root = named_root(path, HOST)
-    assert (root.kind, root.version, root.explicit) == ("wheel", "11.7.101", True)
-    (entry,) = root.folders
-    assert entry.path == "nvidia/cuda_cupti/extras/CUPTI/lib64"
-    assert (entry.package, entry.cuda) == ("nvidia-cuda-cupti-cu11", "11.7")
 
 
 def test_a_wheel_without_dlls_is_noted(tmp_path):
@@ -133,7 +111,7 @@ def test_a_wheel_is_not_a_toolkit(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("filename", "members", "expected"),
+    "filename, members, expected",
     [
         ("mkl-1-py3-none-any.whl", ["mkl-2023.2.0.dist-info/RECORD"], ("mkl", "2023.2.0")),
         ("intel_openmp-2023.2.0-py2.py3-none-win_amd64.whl", [], ("intel-openmp", "2023.2.0")),
@@ -329,7 +307,7 @@ def test_an_answer_of_conda_that_says_nothing(tmp_path, answer):
 
 
 @pytest.mark.parametrize(
-    ("text", "part"),
+    "text, part",
     [
         (r"C:\CUDA\v11.7", "in WSL it is /mnt/c/CUDA/v11.7"),
         ("D:/x", "in WSL it is /mnt/d/x"),

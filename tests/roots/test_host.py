@@ -38,7 +38,7 @@ def test_this_machine_knows_the_running_python():
 
 @pytest.mark.skipif(os.name == "nt", reason="a script is not a program on Windows")
 @pytest.mark.parametrize(
-    ("script", "expected"), [('echo "$1 $2"', "info --json\n"), ("echo x; exit 1", ""), ("exec sleep 60", "")]
+    "script, expected", [('echo "$1 $2"', "info --json\n"), ("echo x; exit 1", ""), ("exec sleep 60", "")]
 )
 @pytest.mark.parametrize("variable", ["PATH", "CONDA_EXE"])
 def test_conda_is_asked_for_a_short_time(tmp_path, monkeypatch, script, expected, variable):
@@ -71,7 +71,7 @@ class Key:
 @pytest.fixture
 def winreg(monkeypatch: pytest.MonkeyPatch) -> dict[str, Key]:
     """Windows' module with a made-up content."""
-    keys: dict[str, Key] = {}
+    keys = {}
 
     def open_key(_hive: int, path: str, _reserved: int, _access: int) -> Key:
         if path not in keys:
@@ -79,7 +79,7 @@ def winreg(monkeypatch: pytest.MonkeyPatch) -> dict[str, Key]:
         return keys[path]
 
     fake = types.ModuleType("winreg")
-    content: dict[str, object] = {
+    content = {
         "HKEY_LOCAL_MACHINE": 1,
         "HKEY_CURRENT_USER": 2,
         "KEY_READ": 4,
@@ -169,7 +169,7 @@ def test_world_writable_parent_lets_others_replace_the_root(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    "text, expected",
     [
         ("sm_35", "sm_35"),
         ("3.5", "sm_35"),
@@ -207,7 +207,7 @@ def test_an_unknown_card_is_refused_with_a_way_out():
 
 
 @pytest.mark.parametrize(
-    ("text", "because", "hint"),
+    "text, because, hint",
     [
         ("RTX 5071", "no table knows that card", "GeForce RTX 5070"),
         ("RX 7800 XTX", "no table knows that card", "RX 7800 XT"),

@@ -33,14 +33,6 @@ def test_names_compare_without_case_and_keep_their_spelling(tmp_path):
     assert index.candidates("x.dll") == ()
 
 
-def test_roots_and_their_folders_keep_their_order(tmp_path):
-    first = grow(tmp_path / "first", ["bin/x64/a.dll", "bin/a.dll"])
-    second = grow(tmp_path / "second", ["a.dll"])
-    index = RootIndex([named_root(second, HOST), named_root(first, HOST)])
-    found = [file.location for file in index.candidates("a.dll")]
-    assert found == [str(second / "a.dll"), str(first / "bin/x64/a.dll"), str(first / "bin/a.dll")]
-
-
 def test_a_folder_that_two_roots_have_counts_once(tmp_path):
     toolkit = grow(tmp_path / "v11.7", ["bin/cudart64_110.dll"])
     roots = [named_root(toolkit, HOST, kind="cuda", option="--cuda"), named_root(toolkit / "bin", HOST)]
@@ -200,14 +192,6 @@ def test_a_file_that_is_read_whole_has_the_facts_that_are_read_one_by_one(tmp_pa
 # Folders are found without regard to case, and versions compare as numbers.
 
 
-def test_lookup_ignores_case_and_tells_the_spelling(tmp_path):
-    grow(tmp_path, ["Extras/cupti/Lib64/X.DLL"])
-    assert tree.locate(tmp_path, "extras/CUPTI/lib64/x.dll") == tmp_path / "Extras/cupti/Lib64/X.DLL"
-    assert tree.locate(tmp_path, "extras/CUPTI/lib/x.dll") is None
-    assert tree.locate(tmp_path, ".") == tmp_path
-    assert tree.locate_folder(tmp_path, "extras/cupti/lib64/x.dll") is None
-
-
 def test_the_exact_spelling_wins_on_a_disk_that_has_both(tmp_path):
     grow(tmp_path, ["BIN/a.dll", "bin/b.dll"])
     if len(tree.names(tmp_path)) == 1:
@@ -217,7 +201,7 @@ def test_the_exact_spelling_wins_on_a_disk_that_has_both(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "numbers"),
+    "text, numbers",
     [
         ("v12.4.1", (12, 4, 1)),
         ("2023.2.0-1", (2023, 2, 0)),

@@ -1,7 +1,5 @@
 """Real wheels from PyPI as roots, and as the trees that toolkits make of them."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.tiers import wheel

@@ -1,7 +1,5 @@
 """Vendors' toolkits: where they are, which folder is one, and what torch searches."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.roots.trees import folders, grow, link, windows
@@ -70,7 +68,7 @@ def test_layouts(tmp_path, files, version, expected):
 
 
 @pytest.mark.parametrize(
-    ("text", "release"),
+    "text, release",
     [("12.4.1", "12.4.1"), ("11.8.20220929", "11.8"), ("nonsense", "")],
 )
 def test_release_as_nvidia_writes_it(text, release):

@@ -88,7 +88,7 @@ def edge(
     because: str = "",
 ) -> Edge:
     """Return an edge; a provider given as text is a file of the view, none means missing."""
-    answer: Provider = InView(provider) if isinstance(provider, str) else provider or Missing(("<System32>",))
+    answer = InView(provider) if isinstance(provider, str) else provider or Missing(("<System32>",))
     return Edge(importer, name, kind, answer, required, because=because, unexported=unexported)
 
 
@@ -180,7 +180,7 @@ def linked(
     **more: Any,
 ) -> Subject:
     """Return a subject with the files that these edges name, each of which imports what it asks for, and others."""
-    asked: dict[str, list[str]] = {item.provider.path: [] for item in edges if isinstance(item.provider, InView)}
+    asked = {item.provider.path: [] for item in edges if isinstance(item.provider, InView)}
     for item in edges:
         if "/" in item.importer:
             asked.setdefault(item.importer, []).append(item.name)
@@ -191,7 +191,7 @@ def linked(
 
 def code(*archs: str) -> GpuCode:
     """Return GPU code; an architecture may come with its version of PTX: ``ptx_35@7.8``."""
-    ptx: dict[str, tuple[int, int]] = {}
+    ptx = {}
     for arch in archs:
         name, _, version = arch.partition("@")
         if version:

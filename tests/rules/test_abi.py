@@ -22,7 +22,7 @@ PYD = SITE + "pkg/_core.pyd"
 
 
 @pytest.mark.parametrize(
-    ("tag", "name", "imported", "expected"),
+    "tag, name, imported, expected",
     [
         ("cp311-cp311-win_amd64", PYD, "python311.dll", []),
         ("cp311-cp311-win_amd64", PYD, "python3.dll", []),
@@ -63,7 +63,7 @@ def test_whether_a_module_for_another_python_matters(python, requires, events, t
 
 
 @pytest.mark.parametrize(
-    ("tag", "symbols", "requires", "expected"),
+    "tag, symbols, requires, expected",
     [
         ("cp37-abi3-win_amd64", ["PyObject_Call", "PyModule_Create2"], "", []),
         ("cp37-abi3-win_amd64", ["PyObject_Vectorcall"], "", ["WF411:warning"]),
@@ -125,7 +125,7 @@ LIMITED = extension("python3.dll:Py_DecRef", name="_core")
 
 
 @pytest.mark.parametrize(
-    ("tag", "names", "init", "requires", "expected", "message"),
+    "tag, names, init, requires, expected, message",
     [
         ("cp39-abi3-win_amd64", ["_core.pyd"], CORE, "", [], ""),
         ("cp39-abi3-win_amd64", ["_core.abi3.pyd"], CORE, "", ["error"], ABSENT),
@@ -194,7 +194,7 @@ def of_python(python: str, *symbols: str) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("tag", "dll", "verdict"),
+    "tag, dll, verdict",
     [
         ("cp314t", "python314t.dll", Verdict.BROKEN),
         ("cp315", "python315.dll", Verdict.BROKEN),
@@ -217,7 +217,7 @@ def test_a_renamed_import_of_a_new_python_is_never_ok(tag, dll, verdict, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("tags", "dll", "verdict"),
+    "tags, dll, verdict",
     [
         ("cp316-abi3-win_amd64", "python3.dll", Verdict.UNSURE),
         ("cp315-abi3-win_amd64", "python3.dll", Verdict.BROKEN),
@@ -234,7 +234,7 @@ def test_a_stable_abi_that_came_after_the_table(tags, dll, verdict, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "version", "said"),
+    "name, version, said",
     [
         ("torch", "99.1.0", "torch 99.1.0 is for torch 99.1; the table of"),
         ("torch", "2.9.1+cu990", "torch 2.9.1+cu990 is for CUDA 99.0; the table of"),
@@ -278,7 +278,7 @@ def test_a_prefix_says_what_its_python_has(tag, files, imported, verdict, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("tags", "exports", "message"),
+    "tags, exports, message",
     [
         ("cp315-cp315-win_amd64", ["PyModExport__core"], ""),
         ("cp315-cp315-win_amd64", ["PyInit_other"], "module export function (PyModExport__core or PyInit__core)"),
@@ -333,13 +333,14 @@ def numpy_module(content: bytes, *requires: str, loaded: bool = True) -> Subject
 
 
 @pytest.mark.parametrize(
-    ("content", "requires", "expected"),
+    "content, requires, expected",
     [
         (OLD, ("numpy>=1.20",), ["WF410:warning"]),
         (OLD, ("numpy (>=1.20.3) ; python_version < '3.10'", "numpy>=1.23.2"), ["WF410:warning"]),
         (OLD, ("numpy<2",), []),
         (OLD, ("numpy<2; python_version<'3.13'", "numpy>=2; python_version>='3.13'"), []),
         (OLD, ("numpy; extra == 'fast'",), []),
+        (OLD, ("numpy; sys_platform == 'linux'",), []),
         (OLD, (), []),
         (BOTH, ("numpy>=1.20",), []),
         (NEITHER, ("numpy>=1.20",), []),
@@ -353,7 +354,7 @@ def test_numpy_headers_against_requirements(content, requires, expected):
 
 
 @pytest.mark.parametrize(
-    ("python", "expected"),
+    "python, expected",
     [
         ((3, 8), []),
         ((3, 9), ["WF410:warning"]),

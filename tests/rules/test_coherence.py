@@ -153,7 +153,7 @@ THREAD, OMP = LIB + "mkl_intel_thread.2.dll", LIB + "libiomp5md.dll"
 
 
 @pytest.mark.parametrize(
-    ("runtime", "mkl", "old"),
+    "runtime, mkl, old",
     [
         ((5, 0, 2023, 428), (2023, 2, 0, 0), False),
         ((5, 0, 2023, 428), (2025, 3, 1, 0), True),

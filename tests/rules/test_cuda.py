@@ -71,7 +71,7 @@ def test_half_of_cuda_in_a_torch_wheel(missing, inside, expected):
 
 
 @pytest.mark.parametrize(
-    ("version", "cuda", "names", "expected"),
+    "version, cuda, names, expected",
     [
         ("2.7.1_cu117", "11.7", ["cudart64_110.dll"], 0),
         ("2.7.1+cu117", "11.8", ["cudart64_110.dll"], 1),
@@ -161,7 +161,7 @@ def test_a_whole_torch_for_an_old_card():
 
 
 @pytest.mark.parametrize(
-    ("thing", "said"),
+    "thing, said",
     [
         (built("11.8"), "torch/version.py says CUDA 11.8, the label +cu117 says 11.7: one of them is wrong."),
         (built(None), "Made for CUDA 11.7, as the label +cu117 says."),

@@ -219,7 +219,7 @@ def test_what_others_own_is_not_missing(provider):
     assert found == (["WF319:info"] if isinstance(provider, OwnedBy) else [])
 
 
-@pytest.mark.parametrize(("user", "named"), [("pkg/bin/tool.exe", False), ("pkg/_core.pyd", True)])
+@pytest.mark.parametrize("user, named", [("pkg/bin/tool.exe", False), ("pkg/_core.pyd", True)])
 def test_a_dll_where_nothing_looks_is_told_as_that(user, named):
     """rapidspeech 1.4.3: folders of the Python process do not help the programs in bin."""
     missing = Missing(searched=("<System32>",), present_at=(HIDDEN,))
@@ -256,7 +256,7 @@ def test_a_folder_that_code_may_add_softens_the_verdict(where, source, severity,
 
 
 @pytest.mark.parametrize(
-    ("path", "needed", "core", "expected"),
+    "path, needed, core, expected",
     [
         ("PySide6/plugins/sqldrivers/qsqlpsql.dll", "LIBPQ.dll", True, "info"),
         ("pymeshlab/lib/plugins/io_e57.dll", "E57Format.dll", True, "warning"),
@@ -424,7 +424,7 @@ def test_what_the_code_of_the_package_says_about_a_missing_dll(tmp_path, verdict
 
 
 @pytest.mark.parametrize(
-    ("listed", "verdict"), [("importlib.metadata.files('pkg')", "ok"), ("json.load(sys.stdin)", "unsure")]
+    "listed, verdict", [("importlib.metadata.files('pkg')", "ok"), ("json.load(sys.stdin)", "unsure")]
 )
 def test_a_dll_that_code_may_load_first_is_not_called_out_of_reach(tmp_path, listed, verdict):
     """netgen loads the DLLs that metadata lists, each by its path; the extension module then finds them loaded."""

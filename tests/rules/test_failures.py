@@ -170,7 +170,7 @@ class TestReplay:
         assert "zz.dll of qtdlls" in item.message
 
     @pytest.mark.parametrize(
-        ("order", "code"),
+        "order, code",
         [
             ("abc", 0),
             ("bca", 127),

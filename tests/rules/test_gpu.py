@@ -21,7 +21,7 @@ CUDA = LIB + "torch_cuda.dll"
 
 
 @pytest.mark.parametrize(
-    ("name", "archs", "cuda", "gpu", "hint"),
+    "name, archs, cuda, gpu, hint",
     [
         ("cudnn_cnn_infer64_8.dll", ("sm_50", "sm_60"), None, "sm_35", "cuDNN 8.7.0, the last"),
         (
@@ -92,7 +92,7 @@ def test_dlls_with_one_remedy_are_told_together():
 
 
 @pytest.mark.parametrize(
-    ("ptx", "gpu", "expected", "said"),
+    "ptx, gpu, expected, said",
     [
         ("ptx_35@7.4", "sm_37", ["WF502:info"], "and must be 470 or later"),
         (
@@ -146,7 +146,7 @@ MANY = tuple(f"sm_{number}" for number in (50, 60, 70, 75, 80, 86, 90))
 def findings(
     folder: Path, own: tuple[str, ...], library: tuple[str, ...], name: str = "cudnn64_8.dll"
 ) -> list[Finding]:
-    files: dict[str, bytes | str] = {
+    files = {
         "torch/__init__.py": "",
         f"{TORCH_LIB}/torch_cuda.dll": gpu_dll("torch_cuda.dll", *own),
         f"{TORCH_LIB}/{name}": gpu_dll(name, *library),
@@ -197,7 +197,7 @@ def found(wheel: Path, **options: object) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("version", "driver", "code", "said"),
+    "version, driver, code, said",
     [
         ("2.4.0+cu124", "551.86", "WF415", "driver 551.86 runs CUDA 12.4"),
         ("2.7.0+cu128", "551.86", "WF415", "minor version compatibility"),
@@ -228,7 +228,7 @@ def test_ptx_that_the_driver_does_not_compile(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("card", "driver", "said"),
+    "card, driver, said",
     [
         ("RTX 5090", "551.86", "driver 551.86 is older than the first for sm_120, 570"),
         ("RTX 5090", "572.16", ""),
@@ -261,7 +261,7 @@ def backends(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("card", "said"),
+    "card, said",
     [
         *((card, "") for card in ("gfx1100", "RX 7900 XTX", "AMD Radeon RX 7900 XTX", "sm_86", "RTX 3060")),
         ("gfx1201", "lib_rocm.dll has code for gfx1100, none of which runs on gfx1201"),

@@ -1,7 +1,5 @@
 """The rules of binary compatibility."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,7 +12,7 @@ from wheelfix.streams.source import MemorySource
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    "text, expected",
     [
         ("8.6", (8, 6, "")),
         ("SM_120", (12, 0, "")),
@@ -34,7 +32,7 @@ def test_what_is_no_architecture_is_refused(text):
 
 
 @pytest.mark.parametrize(
-    ("archs", "card", "expected"),
+    "archs, card, expected",
     [
         (["sm_86"], "sm_86", Fit.NATIVE),
         (["sm_80"], "sm_86", Fit.SAME_MAJOR),
@@ -64,7 +62,7 @@ def test_rules_of_binary_compatibility(archs, card, expected):
 
 
 @pytest.mark.parametrize(
-    ("version", "card", "expected"),
+    "version, card, expected",
     [
         ((7, 4), "sm_35", Fit.PTX),
         ((7, 5), "sm_35", Fit.NONE),

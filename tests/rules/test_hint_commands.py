@@ -357,7 +357,7 @@ def _occurs(text: str, hint: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("name", "parts"),
+    "name, parts",
     [
         ("cupti64_2022.2.1.dll", ["CUDA Toolkit 11.7", "repair --root FOLDER", '"nvidia-cuda-cupti-cu11==11.7.*"']),
         ("unheard-of.dll", ["'wheelfix repair --root FOLDER' with a folder that has it"]),

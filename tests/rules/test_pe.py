@@ -1,7 +1,5 @@
 """Files that are no DLLs, DLLs for another processor, and debug builds."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.rules.subjects import LIB, SITE, codes, dll, edge, linked, loads, run, subject
@@ -13,7 +11,7 @@ HELPER = SITE + "pkg/helper.dll"
 
 
 @pytest.mark.parametrize(
-    ("kind", "code"),
+    "kind, code",
     [("empty", "WF202"), ("lfs-pointer", "WF203"), ("malformed", "WF201")],
 )
 def test_what_is_no_image_is_told_by_its_kind(kind, code):
@@ -73,7 +71,7 @@ def test_who_needs_it_decides(thing, expected, said):
 
 
 @pytest.mark.parametrize(
-    ("process", "image", "expected"),
+    "process, image, expected",
     [
         (Machine.AMD64, Machine.X86, ["WF204:error"]),
         (Machine.X86, Machine.AMD64, ["WF204:error"]),
@@ -87,7 +85,7 @@ def test_machines_are_compared(process, image, expected):
 
 
 @pytest.mark.parametrize(
-    ("other", "mixed"),
+    "other, mixed",
     [
         ("vcruntime140.dll", True),
         ("api-ms-win-crt-heap-l1-1-0.dll", True),

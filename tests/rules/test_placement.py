@@ -1,7 +1,5 @@
 """Of several copies it is said which one is loaded."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.rules.subjects import LIB, SITE, dll, edge, loads, run, subject, torch
@@ -44,7 +42,7 @@ def test_the_same_name_for_another_processor_is_not_a_copy():
 
 
 @pytest.mark.parametrize(
-    ("beside", "name", "idle"),
+    "beside, name, idle",
     [
         ("libcef.dll", "libEGL.dll", False),
         ("Qt6Gui.dll", "opengl32sw.dll", False),

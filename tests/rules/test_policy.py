@@ -15,7 +15,7 @@ AOTI, CPU = LIB + "aoti_custom_ops.dll", LIB + "torch_cpu.dll"
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"),
+    "name, expected",
     [
         ("nvcuda.dll", ["WF601:warning"]),
         ("OpenCL.dll", ["WF601:info"]),
@@ -111,7 +111,7 @@ IMAGES = {ONE: dll(), TWO: dll()}
 
 
 @pytest.mark.parametrize(
-    ("signature", "code", "severity", "said"),
+    "signature, code, severity, said",
     [
         (Signature("unsigned"), "WF605", Severity.INFO, "1 file without a signature: a.dll"),
         (Signature("invalid", reason="the file was changed"), "WF606", Severity.WARNING, "the signature is invalid"),

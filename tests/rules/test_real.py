@@ -55,7 +55,7 @@ def test_ordinary_wheels_raise_no_alarm(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "expected"),
+    "name, expected",
     [
         ("torch-2.7.1-cp311-cp311-win_amd64.whl", []),
         ("torch-2.4.1-cp311-cp311-win_amd64.whl", []),
@@ -78,7 +78,7 @@ OPENMP_2023 = "intel_openmp-2023.2.0-py2.py3-none-win_amd64.whl"
 
 def mixed(folder: Path, **parts: str) -> Path:
     """A wheel put together from files of others: name without ending to the wheel it comes from."""
-    files: dict[str, bytes] = {"pkg/__init__.py": b""}
+    files = {"pkg/__init__.py": b""}
     for name, source in parts.items():
         with zipfile.ZipFile(tiers.wheel(source)) as archive:
             (member,) = (item for item in archive.namelist() if item.endswith(f"/{name.replace('__', '.')}.dll"))
@@ -109,7 +109,7 @@ def test_parts_of_real_releases(parts, code, said, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    "name, said",
     [
         ("pandas-2.0.3-cp311-cp311-win32.whl", "30 more were built with NumPy 1 headers"),
         ("pandas-3.1.1-cp311-cp311-win_amd64.whl", ""),
@@ -132,7 +132,7 @@ def test_which_numpy_modules_were_built_for():
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    "name, said",
     [
         (
             "pandas-3.1.1-cp311-cp311-win_amd64.whl",

@@ -50,7 +50,7 @@ def test_the_runtime_in_the_wheel_against_the_linker(linker, runtime, symbols, e
 
 
 @pytest.mark.parametrize(
-    ("compiler", "expected"),
+    "compiler, expected",
     [
         (30151, []),
         (35227, ["WF409:warning"]),
@@ -109,7 +109,7 @@ def test_a_wheel_that_counts_on_the_runtime_of_the_machine(linker, symbols, load
 
 
 @pytest.mark.parametrize(
-    ("version", "expected"),
+    "version, expected",
     [
         ((14, 44, 35211, 0), ["WF409:info"]),
         ((14, 38, 0, 0), []),

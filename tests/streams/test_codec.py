@@ -55,7 +55,7 @@ def test_the_best_one_at_hand_is_taken(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "level"),
+    "name, level",
     [("auto", 10), ("auto", -2), ("auto", "best"), ("auto", ""), ("auto", "\u0665"), ("auto", "06"), ("gzip", 6)],
 )
 def test_nonsense_is_refused(name, level):
@@ -65,7 +65,7 @@ def test_nonsense_is_refused(name, level):
 
 
 @pytest.mark.parametrize(
-    ("data", "size", "expected"),
+    "data, size, expected",
     [
         (zlib.compress(DATA, 6)[2:-4], len(DATA), DATA),
         (zlib.compress(DATA, 6)[2:-4], len(DATA) - 1, None),

@@ -35,7 +35,7 @@ def _passage() -> bytes:
 
 
 def pack(data: bytes, jobs: int = 2, name: str = "zlib", level: int | str = 6) -> tuple[DeflatedData, bytes]:
-    out: list[bytes] = []
+    out = []
     with Deflating(codec.Compressor.choose(name, level), jobs) as deflating:
         packed = deflating.begin(MemorySource(data), "it").write(out.append)
     return packed, b"".join(out)

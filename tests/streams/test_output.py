@@ -141,7 +141,7 @@ def test_a_source_that_became_shorter(tmp_path, monkeypatch, in_kernel):
 
 
 @pytest.mark.parametrize(
-    ("code", "hint"),
+    "code, hint",
     [(errno.ENOSPC, "free some room"), (errno.EACCES, "can be written to"), (errno.EIO, "check the folder")],
 )
 @pytest.mark.parametrize("call", ["write", "pwrite", "fsync", "copy_file_range"])

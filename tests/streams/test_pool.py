@@ -140,7 +140,7 @@ def test_without_cancelling_what_is_pending_is_done():
     assert done == list(range(20))
 
 
-@pytest.mark.parametrize(("platform", "seconds"), [("win32", 0.001), ("linux", 0.00001)])
+@pytest.mark.parametrize("platform, seconds", [("win32", 0.001), ("linux", 0.00001)])
 def test_threads_switch_as_fast_as_the_system_can_wait(platform, seconds, monkeypatch):
     """Windows waits in whole milliseconds: with less, a thread that waits for another takes a processor."""
     asked = []

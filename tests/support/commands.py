@@ -6,9 +6,10 @@ import copy
 import functools
 import json
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from wheelfix.cli.commands import Parser
+if TYPE_CHECKING:  # conftest imports this module, and should import nothing of ours
+    from wheelfix.cli.commands import Parser
 
 
 class Printed(NamedTuple):

@@ -12,7 +12,7 @@ def install(wheel: Path, prefix: Path, site: Path | None = None) -> Path:
     """Unpack a wheel into a prefix, ``.data`` folders and their rows of RECORD included, and return the prefix."""
     site = site or prefix / "Lib" / "site-packages"
     schemes = {"purelib": site, "platlib": site, "data": prefix, "scripts": prefix / "Scripts"}
-    moved: dict[str, Path] = {}
+    moved = {}
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
             parts = name.split("/")

@@ -92,7 +92,7 @@ def _hints(kind: Any) -> dict[str, Any]:
 def _names() -> dict[str, Any]:
     """Return every class and alias of the package by its name; modules import some for their annotations only."""
     # Of two classes of one name that of the model is meant, unless a module has the other.
-    found: dict[str, Any] = {name: value for name, value in vars(model).items() if name[0].isupper()}
+    found = {name: value for name, value in vars(model).items() if name[0].isupper()}
     for info in pkgutil.walk_packages(wheelfix.__path__, "wheelfix."):
         if "__main__" not in info.name:
             module = importlib.import_module(info.name)

@@ -1,7 +1,5 @@
 """Python source of a few kilobytes that is made to exhaust its reader; each gives a value to ``a``."""
 
-from __future__ import annotations
-
 ATTACKS = {
     "parents": "from pathlib import Path\na = str(Path(__file__).parents[99999999999999])",
     "parents of parents": "from pathlib import Path\na = str(Path(__file__)" + ".parents[0]" * 5000 + ")",

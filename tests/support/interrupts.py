@@ -78,7 +78,7 @@ class _Run:
 
 def watch_replacing(wheel: Path, monkeypatch: pytest.MonkeyPatch) -> list[Archive]:
     """Assert that every archive of a wheel is closed when the wheel is replaced; return the archives as they open."""
-    opened: list[Archive] = []
+    opened = []
     load, commit = Archive._load, AtomicFile.commit
 
     def watch(self: Archive) -> None:

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize(
-    ("url", "driver"),
+    "url, driver",
     [("s3://bucket/wheels", "s3fs"), ("gs://b/w", "gcsfs"), ("abfs://b/w", "adlfs"), ("https://host/w/", "aiohttp")],
 )
 def test_a_driver_that_is_not_installed_is_named(url, driver, tmp_path, monkeypatch, run):

@@ -1,7 +1,5 @@
 """Many wheels onto a disk that becomes full: a clear error, nothing half-made, and the same command goes on later."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

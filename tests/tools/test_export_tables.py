@@ -1,7 +1,5 @@
 """The tables as a document for programs of others."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

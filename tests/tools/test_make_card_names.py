@@ -1,7 +1,5 @@
 """The list of names of cards: how names and chips are read, and which chips count."""
 
-from __future__ import annotations
-
 from tools.make_card_names import devices, lines, of_known_chips
 
 PCI_IDS = """\

@@ -1,7 +1,5 @@
 """The tool that reads from Microsoft's documentation since when functions exist."""
 
-from __future__ import annotations
-
 from tools import make_windows_since as maker
 from wheelfix.knowledge.targets import functions_since
 

@@ -93,7 +93,7 @@ def test_releases_of_torchs_extensions(served, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("torch", "distribution", "release"),
+    "torch, distribution, release",
     [
         ("2.0.1", "torchvision", "0.15.2"),
         ("2.13.0", "torchvision", "0.28.0"),

@@ -1,7 +1,5 @@
 """The figures about the code count what they say."""
 
-from __future__ import annotations
-
 import zipfile
 
 import pytest

@@ -1,7 +1,5 @@
 """The comparison of two surveys: equal tables are equal, and a row that differs is shown."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.surveys import forged_wheel

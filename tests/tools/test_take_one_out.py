@@ -25,7 +25,7 @@ def image(name: str, *needs: str, delayed: tuple[str, ...] = ()) -> bytes:
     )
 
 
-FILES: dict[str, bytes | str] = {
+FILES = {
     "p/__init__.py": "from p import _m\ntry:\n    from p import _g\nexcept ImportError:\n    _g = None\n",
     "p/load.py": "import ctypes, os\nctypes.CDLL(os.path.join(os.path.dirname(__file__), 'coded.dll'))\n",
     f"p/_m{PYD}": image("_m.pyd", "Near.dll", "msvcp140.dll", "mkl_rt.2.dll", "twice.dll", delayed=("late.dll",)),
@@ -52,7 +52,7 @@ def wheel(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("dll", "need"),
+    "dll, need",
     [
         ("p/near.dll", take_one_out.NEEDED),
         ("p.libs/far.dll", take_one_out.NEEDED),

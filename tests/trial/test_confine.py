@@ -44,7 +44,7 @@ def test_a_container_is_known_by_its_mark(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("groups", "answer"),
+    "groups, answer",
     [
         ("0::/\n", False),
         ("12:pids:/docker/0123\n", True),
@@ -64,7 +64,7 @@ def test_or_by_a_variable(outside):
 
 
 @pytest.mark.parametrize(
-    ("allowed", "user", "container", "refused"),
+    "allowed, user, container, refused",
     [(False, 0, False, True), (True, 0, False, False), (False, 0, True, False), (False, 1000, False, False)],
 )
 def test_root_is_refused(allowed, user, container, refused, monkeypatch):

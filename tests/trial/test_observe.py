@@ -87,7 +87,7 @@ def test_the_child_imports_nothing_before_the_module(python):
 
 
 @pytest.mark.parametrize(
-    ("error", "code"),
+    "error, code",
     [
         (FileNotFoundError("Could not find module 'x.dll' (or one of its dependencies). Try using …"), 126),
         (OSError("cannot load library 'x.dll': error 0x7e"), 126),

@@ -333,9 +333,7 @@ def test_code_that_needs_what_users_install(tmp_path):
     assert answers(tmp_path, __init__=code, _a=module("_a", "absent.dll"))["p"] == ("fails", 0, "")
 
 
-@pytest.mark.parametrize(
-    ("python", "wanted"), [((3, 14), "PyInit__core"), ((3, 15), "PyModExport__core or PyInit__core")]
-)
+@pytest.mark.parametrize("python, wanted", [((3, 14), "PyInit__core"), ((3, 15), "PyModExport__core or PyInit__core")])
 def test_a_module_without_an_entry_is_expected_to_fail_as_its_python_says(python, wanted):
     files = {
         "Lib/site-packages/pkg/__init__.py": "from . import _core\n",
@@ -355,7 +353,7 @@ from . import _a
 """
 
 
-@pytest.mark.parametrize(("bare", "verdict", "answer"), [(True, "broken", "fails"), (False, "unsure", "unsure")])
+@pytest.mark.parametrize("bare, verdict, answer", [(True, "broken", "fails"), (False, "unsure", "unsure")])
 def test_the_report_is_for_the_machine_of_the_prediction(bare, verdict, answer, tmp_path):
     """As CuPy 11: under Wine there is no toolkit that CUDA_PATH could name."""
     members = {"cupy/__init__.py": LOOKS_FOR_CUDA, f"cupy/_a{TAIL}": module("_a", "cublas64_12.dll")}

@@ -66,7 +66,7 @@ def test_the_machine_is_that_of_the_program(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("files", "reason"),
+    "files, reason",
     [
         ({"readme": b""}, "no python.exe"),
         ({"python.exe": b"#!/bin/sh", "python312.dll": DLL}, "not a CPython for Windows"),

@@ -1,7 +1,5 @@
 """Packages such as llama-cpp-python, whose DLL a function of another file loads: they need no module of their own."""
 
-from __future__ import annotations
-
 from tests.support.tables import named_cases
 from tests.support.wheels import build_wheel, library
 from tools.forge import forge_dll

@@ -1,7 +1,5 @@
 """CTranslate2: what it needs for a GPU is loaded by name, for the CUDA that its metadata names."""
 
-from __future__ import annotations
-
 from tests.support.tables import named_cases
 from tests.support.wheels import build_wheel
 from tools.forge import forge_dll

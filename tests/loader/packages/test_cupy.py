@@ -1,7 +1,5 @@
 """CuPy: its code finds CUDA on the machine, and the report says where."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.views import make_view
@@ -33,7 +31,7 @@ def _setup_win32_dll_directory():
 
 
 @pytest.mark.parametrize(
-    ("name", "extra", "clause"),
+    "name, extra, clause",
     [
         ("cupy-cuda110", [], "unless the CUDA 11.0 toolkit that CUDA_PATH names has it"),
         ("cupy-cuda11x", [], "unless the CUDA 11 toolkit that CUDA_PATH names has it"),

@@ -1,7 +1,5 @@
 """Intel's extension for PyTorch: torch first, then every DLL of its own folder."""
 
-from __future__ import annotations
-
 from tests.support.tables import named_cases
 from tests.support.views import make_view
 from tests.support.wheels import library

@@ -1,7 +1,5 @@
 """ONNX Runtime's providers: loaded after the import, from a folder that its own files tell."""
 
-from __future__ import annotations
-
 from tests.support.tables import named_cases
 from tests.support.views import make_view
 from tools.forge import forge_dll

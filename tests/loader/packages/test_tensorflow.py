@@ -1,7 +1,5 @@
 """TensorFlow: its builds for CUDA say for which; the names follow from that."""
 
-from __future__ import annotations
-
 from tests.support.wheels import build_wheel
 from tools.forge import forge_dll
 from wheelfix import scan

@@ -1,7 +1,5 @@
 """torch's own loading, read from its ``__init__.py`` and acted out."""
 
-from __future__ import annotations
-
 from tests.support.tables import named_cases
 from tests.support.views import make_view
 from tests.support.wheels import library
@@ -71,17 +69,6 @@ def test_cupti_is_never_on_the_search_path_of_a_toolkit():
     dlls = {"torch_cuda.dll": forge_dll("torch_cuda.dll", imports={"cupti64_2022.2.1.dll": ["f"]})}
     resolution = resolve(torch_view(dlls), Profile(cuda="11.7"))
     assert resolution.first_failure.code == 126
-
-
-def test_the_first_failing_file_is_blamed_and_all_faults_are_found():
-    dlls = {
-        "aoti_custom_ops.dll": forge_dll("aoti_custom_ops.dll", imports={"torch_cpu.dll": ["f"]}),
-        "torch_cpu.dll": library("torch_cpu.dll", "one.dll:a", "two.dll:b"),
-    }
-    resolution = resolve(torch_view(dlls), Profile())
-    assert resolution.first_failure.chain == ("aoti_custom_ops.dll", "torch_cpu.dll", "one.dll")
-    missing = {edge.name for edge in resolution.edges if isinstance(edge.provider, Missing)}
-    assert missing == {"one.dll", "two.dll"}
 
 
 def test_a_wrong_machine_is_raised_at_once_and_not_tried_through_path():

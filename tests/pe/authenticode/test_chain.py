@@ -87,7 +87,7 @@ def test_chains_that_hold(roots, make):
     assert (found.status, found.signer) == ("trusted", "A Vendor"), found
 
 
-BAD: dict[str, tuple[Any, str]] = {
+BAD = {
     "expired": (lambda: vendor(**OLD), "A Vendor expired on 2015-01-01; it has no timestamp"),
     "not-yet": (lambda: vendor(**LATER), "not valid before 2080"),
     "issuer-expired": (lambda: vendor(authority("Old", ROOT, **OLD)), "certificate of Old expired"),
@@ -129,7 +129,7 @@ BAD: dict[str, tuple[Any, str]] = {
 }
 
 
-@pytest.mark.parametrize(("make", "reason"), [pytest.param(*case, id=name) for name, case in BAD.items()])
+@pytest.mark.parametrize("make, reason", [pytest.param(*case, id=name) for name, case in BAD.items()])
 def test_chains_that_do_not_hold(roots, make, reason):
     signer = make()
     for trusted in (roots, None):
@@ -140,7 +140,7 @@ def test_chains_that_do_not_hold(roots, make, reason):
 
 UNKNOWN = x509.UnrecognizedExtension(x509.ObjectIdentifier("1.2.3.4"), b"\x05\0")
 MAIL = x509.RFC822Name("example.org")
-UNCHECKED: dict[str, tuple[Any, str]] = {
+UNCHECKED = {
     "critical-extension": (lambda: vendor(extra=((UNKNOWN, True),)), "critical extension 1.2.3.4"),
     "of-an-issuer": (lambda: vendor(authority("Odd", ROOT, extra=((UNKNOWN, True),))), "critical extension 1.2.3.4"),
     "mail-constraint": (
@@ -156,7 +156,7 @@ UNCHECKED: dict[str, tuple[Any, str]] = {
 }
 
 
-@pytest.mark.parametrize(("make", "reason"), [pytest.param(*case, id=name) for name, case in UNCHECKED.items()])
+@pytest.mark.parametrize("make, reason", [pytest.param(*case, id=name) for name, case in UNCHECKED.items()])
 def test_chains_of_which_nothing_is_known(roots, make, reason):
     found = read(roots, make())
     assert found.status == "not-checked", found

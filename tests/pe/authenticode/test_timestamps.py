@@ -87,7 +87,7 @@ def test_without_a_timestamp_it_does_not(roots):
 
 OIDS_V2 = "signing-certificate"
 STRANGE = authority("Strange Root", key=make_key(50))
-BAD: dict[str, tuple[Any, str]] = {
+BAD = {
     "foreign-key": (stamp(signing_key=make_key(3)), "not by the key"),
     "counter-foreign-key": (counter(signing_key=make_key(3)), "not by the key"),
     "another-signature": (lambda s: stamp()(b"x" + s), "for another signature"),
@@ -118,7 +118,7 @@ BAD: dict[str, tuple[Any, str]] = {
 }
 
 
-@pytest.mark.parametrize(("unsigned", "reason"), [pytest.param(*case, id=name) for name, case in BAD.items()])
+@pytest.mark.parametrize("unsigned, reason", [pytest.param(*case, id=name) for name, case in BAD.items()])
 def test_timestamps_that_prove_nothing(roots, unsigned, reason):
     found = read(roots, unsigned)
     assert (found.status, found.timestamp) == ("invalid", ""), found
@@ -144,7 +144,7 @@ def test_a_certificate_whose_signatures_end_with_it(roots):
     assert read(roots, stamp(), signer).status == "invalid"
 
 
-@pytest.mark.parametrize(("year", "status"), [(2014, "trusted"), (2016, "invalid")])
+@pytest.mark.parametrize("year, status", [(2014, "trusted"), (2016, "invalid")])
 def test_sha1_counts_with_a_timestamp_of_its_time(tmp_path, year, status):
     long = {"begin": datetime.datetime(2010, 1, 1, tzinfo=UTC)}
     root = authority("Old Root", key=rsa_key(), **long)
@@ -161,7 +161,7 @@ def test_sha1_counts_with_a_timestamp_of_its_time(tmp_path, year, status):
 
 
 @pytest.mark.parametrize(
-    ("element", "expected"),
+    "element, expected",
     [
         (der(0x17, b"991231235959Z"), "1999-12-31T23:59:59+00:00"),
         (der(0x17, b"491231235959Z"), "2049-12-31T23:59:59+00:00"),
