@@ -351,7 +351,7 @@ class TestWith:
         assert [item.subject for item in report.findings if item.code == "WF320"] == ["cftime"]
 
     @pytest.mark.parametrize(
-        ("requires", "found"),
+        "requires, found",
         [
             (("flux-files", "flux-runtime~=3.2"), ("WF320", "flux-runtime (~=3.2) is required")),
             (("flux-files",), ("WF320", "flux-files is required")),

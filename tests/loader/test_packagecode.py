@@ -122,7 +122,7 @@ LOADS = "import ctypes, os\nctypes.CDLL(found['a.dll'])\nos.add_dll_directory('C
 
 
 @pytest.mark.parametrize(
-    ("code", "functions"),
+    "code, functions",
     [(STOPS + FILLS + LOADS, ["CDLL"]), (STOPS + LOADS, ["CDLL", "add_dll_directory"]), (LOADS.replace("CD", "x"), [])],
     ids=["a key that is not known", "an exception", "nothing"],
 )
@@ -150,7 +150,7 @@ USED = {
 }
 
 
-@pytest.mark.parametrize(("code", "more", "followed"), USED.values(), ids=list(USED))
+@pytest.mark.parametrize("code, more, followed", USED.values(), ids=list(USED))
 def test_behind_the_code_of_delvewheel_an_import_is_followed_where_it_may_load(code, more, followed):
     """numpy is not, which is a quarter of the time of its scan."""
     files = {

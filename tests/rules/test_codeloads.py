@@ -378,6 +378,17 @@ def test_behind_a_star_import_of_what_is_compiled_an_exception_is_caught(tmp_pat
     assert found(scan(build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files=files), ALONE)) == []
 
 
+def test_no_module_of_others_gives_a_package_its_own_file(tmp_path):
+    """lightgbm 2.0.7 without its DLL was OK: whether pandas is there, which it goes without, is not known."""
+    code = (
+        "try:\n    import pandas\nexcept ImportError:\n    pass\nimport ctypes, os\n"
+        "path = os.path.join(os.path.dirname(__file__), 'lib_pkg.dll')\n"
+        "if not os.path.isfile(path):\n    raise Exception('Cannot find the library')\nctypes.CDLL(path)\n"
+    )
+    report = scan(build_wheel(tmp_path, "pkg", "1.0", "py3-none-win_amd64", files={"pkg/__init__.py": code}), ALONE)
+    assert found(report) == [("WF314", Severity.ERROR, "pkg/lib_pkg.dll")]
+
+
 def test_a_large_module_is_searched_before_it_is_an_excuse(tmp_path, monkeypatch):
     """That of opendal is larger than others that are searched; it has the names of the modules that it makes."""
     monkeypatch.setattr("wheelfix.pe.modulenames.LARGEST", 100)
