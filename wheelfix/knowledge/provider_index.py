@@ -152,7 +152,7 @@ def parse_numbers(text: str, count: int) -> frozenset[int]:
     return frozenset(found)
 
 
-HASHED = regex(r"-[0-9a-f]{32}\.|-(?=[0-9a-f]*[a-f])(?=[0-9a-f]*[0-9])[0-9a-f]{8}\.|\.[a-z0-9]{32}\.")
+HASHED = regex(r"-[0-9a-f]{32}\.|-(?=[0-9a-f]{0,7}[a-f])(?=[0-9a-f]{0,7}[0-9])[0-9a-f]{8}\.|\.[a-z0-9]{32}\.")
 """The hashes that delvewheel and others put into names: ``a-0f2ea955.dll``."""
 _PYTHON = regex(r"(?<![0-9.])3(\.?)[0-9]{1,2}(?![0-9])")
 
