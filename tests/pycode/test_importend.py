@@ -79,6 +79,15 @@ def test_code_that_cannot_concern_dlls_is_left_out():
     assert end_of(code + "ctypes.CDLL(os.path.join(HERE, 'gone.dll'))").error == "FileNotFoundError"
 
 
+@named_cases(
+    "caught, certain", {"a name that compiled code may define": ("Error", False), "Python's": ("ValueError", True)}
+)
+def test_an_import_whose_exception_may_be_caught_has_no_certain_end(caught, certain):
+    code = f"from ._a import *\ntry:\n    from .gone import f\nexcept {caught}:\n    pass\n"
+    end = end_of(code, {"pkg/_a.pyd": extension(name="_a")})
+    assert (end.error, end.certain) == ("ModuleNotFoundError", certain)
+
+
 def test_a_compiled_module_is_preferred_and_read_by_its_source():
     """threaded has both; importing it fails in the compiled module that another compiled one imports."""
     names = {name: {".source": f"pkg/{name}.pyx".encode()} for name in ("_a", "_b")}

@@ -254,12 +254,12 @@ class FollowedImports:
             fault = _fault(self._view, root, end)
             matters = any(one.matters for one in end.unclear)
             names = {name for name in fault.names if "/" in name} if fault is not None else set()
-            # What is unclear in lightgbm 2.0.7 is whether pandas is there, which gives it no file of its own.
-            whatever = bool(names) and end.fault is None and all(one.imports for one in end.unclear if one.matters)
-            if not matters or whatever or names <= {one.name for one in absent}:
+            # lightgbm 2.0.7 looks for its own file in vain; whether pandas is there is unclear, and may change the way.
+            own = bool(names) and end.fault is None
+            if not matters or own or names <= {one.name for one in absent}:
                 if fault is None:
                     return None
-                sure = fault.sure and (not matters or whatever)
+                sure = fault.sure and not matters
                 return replace(fault, sure=sure, searched=_searched(end), missed=end.missed)
         places = [*((one.file, one.line, one.last) for one in end.unclear), (*end.place, end.place[1])]
         for call in (call for file in self._files if file.path in end.ran for call in file.unread_calls):

@@ -15,7 +15,7 @@ from wheelfix.loader.packagecode import imported_modules, package_loads
 from wheelfix.loader.packageloading import module_name, stem
 from wheelfix.loader.requirements import Dependency, Requirements, fits
 from wheelfix.loader.view import SITE_PACKAGES, is_pyd
-from wheelfix.model import AbsentModule, CodeFault, Finding, Severity, canonical, dll_key
+from wheelfix.model import CodeFault, Finding, Severity, canonical, dll_key
 from wheelfix.pe.modulenames import LARGEST, group_of, may_make
 from wheelfix.pycode.budget import NOT_PYTHON, budget_of
 from wheelfix.pycode.sourcecode import (
@@ -112,7 +112,7 @@ def unsure_code_loads(subject: Subject) -> Findings:
             continue
         seen.add(fault.names)
         names = [inside(name) for name in fault.names]
-        reason = "which is not in the wheel and must come from elsewhere"
+        reason = f"which {'is' if len(names) == 1 else 'are'} not in the wheel and must come from elsewhere"
         if fault.cause == "unread":
             reason = "which file that is could not be read from the code"
         elif {*map(key_of, fault.names)} <= {*map(key_of, subject.images)}:
@@ -170,7 +170,6 @@ def own_module_missing(subject: Subject) -> Findings:
     followed = [absent for absent in subject.resolution.absent_modules if not absent.distribution]
     fails = {one.module: f"importing {one.below} fails" if one.below else "the import fails" for one in followed}
     found = {absent.module: (absent.file, "") for absent in followed if absent.sure}
-    packages = _left_packages(followed)
     for module, path in _compiled_imports(subject):
         found.setdefault(module, (path, ""))
     claims = _Claims(subject)
@@ -186,7 +185,6 @@ def own_module_missing(subject: Subject) -> Findings:
         why += "" if needed else ", and only private modules need it"
         why = "one of two ways of the code does, and which is taken is not known" if module in perhaps else why
         severity = Severity.ERROR if needed and module not in perhaps else Severity.UNSURE
-        severity = Severity.WARNING if module in packages else severity
         yield replace(_not_there(subject, module, file, f"{although}: {why}"), severity=severity)
     for module, file in claims.for_users():
         if module not in found:
@@ -205,16 +203,6 @@ def own_module_missing(subject: Subject) -> Findings:
             hint=reinstall(subject, _BUILD_AGAIN),
             evidence={"tags": subject.distribution.tags},
         )
-
-
-def _left_packages(absent: list[AbsentModule]) -> set[str]:
-    """Whole packages that are not there, with their modules, and that nothing imports but a package for users.
-
-    No build leaves out that much by mistake: temporalio 1.7.1 has a package that needs one of an earlier release.
-    """
-    below = [one.module for one in absent if one.below]
-    pairs = ((one, f"{package}.") for package in below for one in below)
-    return {name for one, start in pairs if one.startswith(start) for name in (one, start[:-1])}
 
 
 def _compiled_imports(subject: Subject) -> Iterator[tuple[str, str]]:
