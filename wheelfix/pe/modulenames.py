@@ -11,6 +11,7 @@ Compilers of Python code keep names in different ways, and none of them in the i
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 import struct
@@ -101,7 +102,10 @@ class CompiledNames:
     def __init__(self, source: ByteSource, most: int = LARGEST) -> None:
         self._source = source
         self._data = source.read_at(0, min(source.size, most))
-        self._cython = _cython_strings(self._data)
+
+    @functools.cached_property
+    def _cython(self) -> CythonStrings | None:
+        return _cython_strings(self._data)
 
     def has(self, module: str) -> bool:
         """Whether a module, or one of its submodules, is named in a way that an import needs."""
@@ -123,9 +127,9 @@ class CompiledNames:
         if b"pyo3" in self._data and any(f"{module}{end}".encode() in self._data for end in _RUST_SOURCES):
             return True
         of_cython = b"__pyx_" in self._data or b".pyx\0" in self._data
-        if not self.has(module):
+        if of_cython and re.search(rb"(?<!\w)%b\.pyx" % module.encode(), self._data) is None:
             return False
-        return not of_cython or re.search(rb"(?<!\w)%b\.pyx" % module.encode(), self._data) is not None
+        return self.has(module)
 
     def _is_rust_text(self, name: bytes) -> bool:
         """Whether some address of the name is used together with its length."""

@@ -34,7 +34,7 @@ from wheelfix.pycode.run import (
     is_vague,
     of_class,
 )
-from wheelfix.pycode.sourcecode import any_of, assigned, exception_class, is_standard
+from wheelfix.pycode.sourcecode import any_of, exception_class, is_standard, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -122,7 +122,7 @@ class ExpressionValues:
     def _binds(self, name: str) -> bool:
         """Whether the code of the running file gives a value to a name anywhere."""
         tree = self.run.budget.trees.by_path.get(self.run.environment.file)
-        return tree is None or name in assigned(tree)
+        return tree is None or name in written(tree).assigned
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> PyValue:
         found = self.value(node.value)

@@ -23,7 +23,7 @@ from wheelfix.pycode.budget import (
     WrongIndent,
     parts_of,
 )
-from wheelfix.pycode.sourcecode import LOADING, WORDS, any_of, assigned, exception_class, filled, python_source
+from wheelfix.pycode.sourcecode import LOADING, WORDS, any_of, exception_class, python_source, written
 
 PyValue: TypeAlias = Any
 """Texts, numbers, paths, lists and dictionaries are Python's own; all other values are in this module."""
@@ -550,9 +550,10 @@ class PythonRun:
         A list has what it had: CUDA's pathfinder puts one more folder into those that it looks at.
         """
         names, module = self.environment.names, self.environment.globals
-        for name in assigned(node):
+        changed = written(node)
+        for name in changed.assigned:
             self.bind(name, UNKNOWN)
-        for name in filled(node):
+        for name in changed.filled:
             if name == "globals" or names.get(name, module.get(name)) is module:
                 module.setdefault("<star>", []).append("")  # mssql_python makes its constants like this
             elif isinstance(names.get(name), dict):

@@ -11,7 +11,7 @@ import re
 import sys
 import unicodedata
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from wheelfix.base.parsing import regex
 from wheelfix.base.values import dataclass, field
@@ -483,38 +483,48 @@ def statements_in(node: ast.AST) -> Iterator[ast.AST]:
             pending += getattr(one, block, ())
 
 
-def assigned(node: ast.AST) -> tuple[str, ...]:
-    """The names that a statement, or one inside of it, gives a value to; its tree is walked once."""
-    known: tuple[str, ...] | None = getattr(node, "assigned", None)
+class Written(NamedTuple):
+    """What a statement changes."""
+
+    assigned: tuple[str, ...]
+    """The names that it, or a statement inside of it, gives a value to."""
+    filled: frozenset[str]
+    """The names of what it puts items into; ``globals`` stands for the names of the module."""
+
+
+def written(node: ast.AST) -> Written:
+    """What a statement changes; its tree is walked once."""
+    known: Written | None = getattr(node, "written", None)
     if known is None:
-        names = []
+        names: dict[str, None] = {}
+        owners: set[str] = set()
         for inner in ast.walk(node):
-            if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
-                names.append(inner.id)
-            elif isinstance(inner, ast.alias):
-                names.append((inner.asname or inner.name).partition(".")[0])
-            elif isinstance(name := getattr(inner, "name", None), str):
-                names.append(name)
-        known = node.assigned = tuple(dict.fromkeys(names))  # type: ignore[attr-defined]
+            names.update(dict.fromkeys(_assigned(inner)))
+            owner = _filled(inner)
+            owners |= {owner.id} if isinstance(owner, ast.Name) else set()
+        known = node.written = Written(tuple(names), frozenset(owners))  # type: ignore[attr-defined]
     return known
+
+
+def _assigned(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        yield node.id
+    elif isinstance(node, ast.alias):
+        yield (node.asname or node.name).partition(".")[0]
+    elif isinstance(name := getattr(node, "name", None), str):
+        yield name
 
 
 _FILLING = frozenset("add append extend insert setdefault update".split())
 
 
-def filled(node: ast.AST) -> frozenset[str]:
-    """The names of what a statement puts items into; ``globals`` stands for the names of the module."""
-    found = set()
-    for inner in ast.walk(node):
-        owner: ast.expr | None = None
-        if isinstance(inner, ast.Subscript) and isinstance(inner.ctx, ast.Store):
-            owner = inner.value
-        elif isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr in _FILLING:
-            owner = inner.func.value
-        if isinstance(owner, ast.Call):
-            owner = owner.func
-        found |= {owner.id} if isinstance(owner, ast.Name) else set()
-    return frozenset(found)
+def _filled(node: ast.AST) -> ast.expr | None:
+    owner: ast.expr | None = None
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+        owner = node.value
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _FILLING:
+        owner = node.func.value
+    return owner.func if isinstance(owner, ast.Call) else owner
 
 
 def called(node: ast.Call) -> str:
