@@ -40,6 +40,7 @@ x = [1, 2]; x.reverse(); x.clear()
 x = {'a': 1}; x.update(b=2); x.update({'c': 3}); x.update([('d', 4)])
 x = {'a': 1}; y = x.pop('a'); z = x.pop('b', 7)
 x = {1}; x.add(2); x.discard(1)
+from itertools import chain; x = list(chain([1], (2, 3))); y = tuple(chain.from_iterable([one] for one in 'ab'))
 """.strip().splitlines()
 ERRORS = """
 'abc'.index('z')

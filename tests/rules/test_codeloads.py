@@ -378,8 +378,14 @@ def test_behind_a_star_import_of_what_is_compiled_an_exception_is_caught(tmp_pat
     assert found(scan(build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files=files), ALONE)) == []
 
 
-@pytest.mark.parametrize("condition", ["True", "there"], ids=["lightgbm 2.0.7", "it depends on what others have"])
-def test_a_file_of_its_own_that_is_looked_for_in_vain_behind_an_import_of_others(tmp_path, condition):
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        pytest.param("True", ("WF314", Severity.ERROR), id="lightgbm 2.0.7: with pandas and without it"),
+        pytest.param("there", ("WF317", Severity.UNSURE), id="it depends on what others have"),
+    ],
+)
+def test_a_file_of_its_own_that_is_looked_for_in_vain_behind_an_import_of_others(tmp_path, condition, expected):
     """lightgbm without its DLL was OK, because it is not known whether pandas is there."""
     code = (
         "try:\n    import pandas\n    there = True\nexcept ImportError:\n    there = False\nimport ctypes, os\n"
@@ -387,8 +393,49 @@ def test_a_file_of_its_own_that_is_looked_for_in_vain_behind_an_import_of_others
         "    if not os.path.isfile(path):\n        raise Exception('Cannot find the library')\n    ctypes.CDLL(path)\n"
     )
     wheel = build_wheel(tmp_path, "pkg", "1.0", "py3-none-win_amd64", files={"pkg/__init__.py": code})
-    report = scan(wheel, ALONE)
-    assert (report.verdict, found(report)) == (Verdict.UNSURE, [("WF317", Severity.UNSURE, "pkg/lib_pkg.dll")])
+    assert found(scan(wheel, ALONE)) == [(*expected, "pkg/lib_pkg.dll")]
+
+
+LOADS_BY_NAME = """\
+import os
+try:
+    from cffi import FFI
+    load_lib = FFI().dlopen
+except ImportError:
+    from ctypes import CDLL as load_lib
+def load(name):
+    path = os.path.join(os.path.dirname(__file__), '..', *name.split('.')) + '.pyd'
+    if not os.path.isfile(path):
+        raise OSError(f'Cannot load {name}')
+    return load_lib(path)
+"""
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_modules_that_are_loaded_by_their_names_where_users_import_something(tmp_path, there):
+    """pycryptodome without one of its modules was OK: ``import Crypto`` works, ``import Crypto.Util.strxor`` fails."""
+    files = {"pkg/__init__.py": "", "pkg/raw.py": LOADS_BY_NAME, "pkg/_b.pyd": extension(name="_b")}
+    for name in "ab":
+        files[f"pkg/{name}.py"] = f"from pkg.raw import load\nlib = load('pkg._{name}')\n"
+    files |= {"pkg/_a.pyd": extension(name="_a")} if there else {}
+    report = scan(build_wheel(tmp_path, "pkg", "1.0", "cp311-abi3-win_amd64", files=files), ALONE)
+    assert found(report) == ([] if there else [("WF314", Severity.ERROR, "pkg/_a.pyd")])
+    assert there or "; importing pkg.a fails with OSError" in report.findings[0].message
+
+
+@pytest.mark.parametrize(
+    ("tag", "more", "expected"),
+    [
+        ("py3-none-win_amd64", {}, [("WF317", Severity.UNSURE, "core.dll")]),
+        ("py3-none-win_amd64", {"pkg/core.dll": forge_dll("core.dll")}, []),
+        ("py3-none-any", {}, []),
+    ],
+    ids=["pymongocrypt", "there", "for any system"],
+)
+def test_a_wheel_for_windows_whose_only_dll_was_left_out(tmp_path, tag, more, expected):
+    code = f"{HERE}try:\n    ctypes.CDLL(os.path.join(here, 'core.dll'))\nexcept OSError:\n    pass\n"
+    report = scan(build_wheel(tmp_path, "pkg", "1.0", tag, files={"pkg/__init__.py": code, **more}), ALONE)
+    assert [item for item in found(report) if item[0] == "WF317"] == expected
 
 
 def test_a_large_module_is_searched_before_it_is_an_excuse(tmp_path, monkeypatch):
@@ -602,6 +649,19 @@ LAZY = {
 WHO_ASKS = "if 'sphinx' in sys.modules:\n    pass\nelse:\n    ctypes.CDLL(os.path.join(here, 'core.dll'))\n"
 
 
+CHECKS_ITSELF = {
+    "pkg/__init__.py": "if __PKG_SETUP__:\n    pass\nelse:\n    from . import _check\n",
+    "pkg/_check/__init__.py": (
+        "def stop(e):\n    raise ImportError('not built')\n"
+        "try:\n    from ._built import check\nexcept ImportError as e:\n    stop(e)\n"
+    ),
+}
+SWIG = (
+    "if getattr(globals().get('__spec__'), 'parent', None) or __package__ or '.' in __name__:\n"
+    "    from . import _pkg\nelse:\n    import _pkg\ndef f():\n    pass\n" + "#" * (1 << 20)
+)
+
+
 @pytest.mark.parametrize(
     ("files", "expected"),
     [
@@ -644,6 +704,18 @@ WHO_ASKS = "if 'sphinx' in sys.modules:\n    pass\nelse:\n    ctypes.CDLL(os.pat
             id="watchdog: for another system",
         ),
         pytest.param(LAZY, [], id="scikit-image 0.24: names from lazy_loader"),
+        pytest.param(CHECKS_ITSELF, [("WF332", Severity.ERROR, "pkg._check._built")], id="pmdarima"),
+        pytest.param({**CHECKS_ITSELF, "pkg/_check/_built.pyd": extension(name="_built")}, [], id="pmdarima, intact"),
+        pytest.param(
+            {"pkg/__init__.py": "from pkg.pkg import *\n", "pkg/pkg.py": SWIG},
+            [("WF332", Severity.ERROR, "pkg._pkg")],
+            id="SimpleITK: more code than is followed",
+        ),
+        pytest.param(
+            {"pkg/__init__.py": "from pkg.pkg import *\n", "pkg/pkg.py": SWIG, "pkg/_pkg.pyd": extension(name="_pkg")},
+            [],
+            id="SimpleITK, intact",
+        ),
         pytest.param(
             {**LAZY, "pkg/data/__init__.py": "def __getattr__(name):\n    raise AttributeError(name)\n"},
             [("WF332", Severity.ERROR, "pkg.data.folder")],

@@ -85,7 +85,7 @@ class PackageHabits:
         own = dict.fromkeys(map(top_level, (*(event.path for event in self._extensions), *self._loading)))
         tops = [top for top in own if f"{SITE_PACKAGES}/{top}/__init__.py" in self._view]
         for top in tops or sorted(filter(str.isidentifier, self.own_modules)):
-            assumed: frozenset[str] = frozenset()
+            assumed: dict[str, bool] = {}
             for _ in range(MANY_ABSENT):
                 end = self.followed.with_modules(top, assumed)
                 gone = {name: one.file for name, one in end.foreign.items() if not one.there}
@@ -96,7 +96,7 @@ class PackageHabits:
                     gone = {name: file for name, file in gone.items() if name == last}
                 raised = "" if end.fault is not None else f"{end.error}: {end.shown}".rstrip(": ")
                 yield from ((name, file, raised) for name, file in gone.items())
-                assumed |= gone.keys()
+                assumed.update(dict.fromkeys(gone, True))
 
     def absent_own(self) -> Iterator[AbsentModule]:
         """The modules of its own that importing it, or a package below it, needs and that no file is.

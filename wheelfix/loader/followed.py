@@ -48,6 +48,10 @@ NOT_FOUND = "FileNotFoundError"
 ADD_FOLDER = "add_dll_directory"
 MANY_IMPORTERS = 40
 """Python files that import one extension module and are asked whether they catch its failure."""
+MANY_ASKING = 8
+"""Python files whose imports are followed because they have the name of a module that no file is."""
+MAX_ASKED = 2
+"""Modules of others, each of which is taken to be there and not to be there."""
 MAX_IMPORTERS = 4
 """Python files whose imports are followed because they import one extension module."""
 
@@ -80,8 +84,8 @@ class FollowedImports:
         """The same imports in processes that know nothing of other distributions."""
         return followed_imports(self._view, self.profile)
 
-    def with_modules(self, module: str, assumed: frozenset[str]) -> ImportEnd:
-        """How an import ends if some modules of others were there that are not."""
+    def with_modules(self, module: str, assumed: Mapping[str, bool]) -> ImportEnd:
+        """How an import ends if some modules of others were there, or were not."""
         return self._follow(module, assumed=assumed)
 
     def started(self, path: str) -> ImportEnd:
@@ -182,7 +186,18 @@ class FollowedImports:
                 users = dict.fromkeys(next(self._importers(file), file) for file in coded[:MAX_PACKAGES])
                 needed = (file for file in users if counts(file) and not self._is_done_without(file, {file}))
                 found.update((file, self.of(_module(file))) for file in needed)
+                asking = itertools.islice(self._asking(top_level(path)), MANY_ASKING)
+                found.update((file, self.of(_module(file))) for file in asking)
         return found
+
+    def _asking(self, top: str) -> Iterator[str]:
+        """The files that have, as a string, the dotted name of a module of the package that no file is."""
+        named = re.compile(rf"""["']({re.escape(top)}(?:\.\w+)+)["']""")
+        for file, source in python_code(self._view, (f"{top}.".encode(),)):
+            gone = {name for name in named.findall(source) if self._view.module_file(name) is None}
+            packages = (self._view.module_file(name.rpartition(".")[0]) or "" for name in gone)
+            if any(package.endswith("/__init__.py") for package in packages):
+                yield file
 
     @property
     def decided(self) -> dict[str, ImportEnd]:
@@ -259,7 +274,7 @@ class FollowedImports:
             if not matters or own or names <= {one.name for one in absent}:
                 if fault is None:
                     return None
-                sure = fault.sure and not matters
+                sure = fault.sure and (not matters or self._ends_so_anyway(_module(root), end))
                 return replace(fault, sure=sure, searched=_searched(end), missed=end.missed)
         places = [*((one.file, one.line, one.last) for one in end.unclear), (*end.place, end.place[1])]
         for call in (call for file in self._files if file.path in end.ran for call in file.unread_calls):
@@ -275,6 +290,20 @@ class FollowedImports:
             met += [one for one in absent if one.along_path]
             return _of_absent(root, met)
         return None
+
+    def _ends_so_anyway(self, module: str, end: ImportEnd) -> bool:
+        """Whether an import ends in the same way with the modules of others that it asks for and without them.
+
+        pycryptodome loads its modules with cffi or with ctypes.
+        """
+        if len(end.foreign) > MAX_ASKED or not all(one.imports for one in end.unclear if one.matters):
+            return False
+        for there in itertools.product((True, False), repeat=len(end.foreign)):
+            other = self.with_modules(module, dict(zip(end.foreign, there, strict=True)))
+            alike = (other.error, other.place, other.missed) == (end.error, end.place, end.missed)
+            if not alike or any(one.matters for one in other.unclear):
+                return False
+        return True
 
     def _unseen(self, root: str, end: ImportEnd) -> CodeFault | None:
         """What a file asks for that its package does not have, where no import gets to it."""

@@ -15,6 +15,7 @@ from wheelfix.pycode.sourcecode import (
     NO_MODULE,
     NOT_LOADED,
     SOURCE_LIMIT,
+    before_definitions,
     counts,
     defined_names,
     imported_first,
@@ -79,6 +80,8 @@ class MissingModules:
         self._names: dict[str, tuple[frozenset[str], bool] | None] = {}
         """By package: the names that it defines, and whether it takes others with a star; None if it may have any."""
         self._seen = {top}
+        self._under = set[str]()
+        """Those that the package imports under a condition, as pmdarima does all of its own, and what these import."""
         self._by: dict[str, str] = {}
         """The module that named each of these first."""
         self._gone: dict[str, bool] = {}
@@ -109,11 +112,12 @@ class MissingModules:
         # A file that catches the exception may raise one of its own, as pyppmd does without its two backends.
         all_gone = not self._extensions and end.error in (NOT_LOADED, NO_MODULE)
         files = {end.place[0], *(end.ran if all_gone else ())}
-        gone = fault.target if fault is not None else next((n for n, file in self.named.items() if file in files), "")
+        named = {**self.named, **self.perhaps}
+        gone = fault.target if fault is not None else next((n for n, file in named.items() if file in files), "")
         if self._may_be_made(gone):
             return  # opendal's only extension module makes opendal.operator and others
-        if gone in self.named or (fault is not None and self._is_own_name(fault)):
-            file = end.place[0] if fault is not None else self.named[gone]
+        if gone and (fault is None or gone in self.named or self._is_own_name(fault)):
+            file = end.place[0] if fault is not None else named[gone]
             yield gone, file, f"{end.error}: {end.shown}".rstrip(": "), True
 
     def below(self, may_be_chosen: Callable[[str], bool]) -> Iterator[tuple[str, str, str]]:
@@ -166,10 +170,16 @@ class MissingModules:
         return not python_source(self._view, file).split(b"\n")[line - 1][:1].isspace()
 
     def _text(self, module: str) -> str | None:
-        """The source of the Python file that is a module; None if it is something else."""
+        """The source of the Python file that is a module, of a large one up to its definitions; None for what is none.
+
+        A large ``__init__.py`` is none: what it defines is not known.
+        """
         path = self._view.module_file(module) or ""
-        is_code = path.endswith(".py") and self._view.file(path).size <= SOURCE_LIMIT
-        return python_source(self._view, path).decode("utf-8", "replace") if is_code else None
+        is_large = bool(path) and self._view.file(path).size > SOURCE_LIMIT
+        if not path.endswith(".py") or (is_large and path.endswith("/__init__.py")):
+            return None
+        text = python_source(self._view, path).decode("utf-8", "replace")
+        return before_definitions(text) if is_large else text
 
     # ------------------------------------------------------------------------------------------ imported for certain
 
@@ -222,7 +232,8 @@ class MissingModules:
         code = self._text(module) if counts(path) and self._left > 0 else None
         self._left -= code is not None
         package, at_import = module if path.endswith("/__init__.py") else module.rpartition(".")[0], set[object]()
-        for statement in _imports(code or ""):
+        under = module in self._under
+        for statement in sorted(_imports(code or ""), key=lambda one: bool(one[0])):
             indent, source, names, plain = statement
             if indent and self._later is not None and package != module:
                 continue  # few of these are certain, and those of a package itself, as kumoai.rfm.backend.local has one
@@ -232,10 +243,11 @@ class MissingModules:
                     self.others.setdefault(first, path)
                 continue
             for named, sure in self._modules(package, source or plain, names):
-                if named in self._seen or named.partition(".")[0] != self._top:
+                known = named in self._seen and not (sure and named in self.perhaps)
+                if known or named.partition(".")[0] != self._top:
                     continue
                 there = self._view.module_file(named) is not None
-                if indent and there and self._extensions:
+                if indent and there and self._extensions and module != self._top:
                     continue  # only where all extension modules are gone are those behind guarded imports looked for
                 if indent:
                     at_import = at_import or {(), *_imports(_LATER.sub("", code or ""))}
@@ -243,6 +255,8 @@ class MissingModules:
                         continue
                 self._seen.add(named)
                 self._by[named] = module
+                if under or (indent and there and self._extensions):
+                    self._under.add(named)
                 if there and self._later is not None:
                     self._later.append(named)
                 elif there:
@@ -251,7 +265,7 @@ class MissingModules:
                     continue  # _distributor_init_local of SciPy
                 elif not any((self._view.module_file(one) or "").endswith(".pyd") for one in _prefixes(named)):
                     # Unless it is below an extension module, which may make it: torch._C._nn, zarrista._zarrista.codec
-                    (self.named if sure else self.perhaps)[named] = path
+                    (self.named if sure and not under else self.perhaps)[named] = path
 
     def _is_gone(self, top: str) -> bool:
         if top not in self._gone:

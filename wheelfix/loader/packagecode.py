@@ -74,7 +74,10 @@ class FileLoads:
     """The events that happen only in functions which the file itself does not call: not when it is imported."""
 
     absent_later: tuple[str, ...] = ()
-    """Paths of the package that are not there, and that only functions load which the file itself does not call."""
+    """What is not there beside or below it, and whose load may fail: that is caught, or done by functions only.
+
+    The functions are those that the file itself does not call.
+    """
 
     @property
     def may_fail(self) -> bool:
@@ -239,7 +242,8 @@ def file_loads(reader: CodeReader, path: str, source: str) -> FileLoads:
             named[load.target] = None
         if load.at_import and not load.guarded:
             absent.append(Absent(load.target, load.file, load.line, load.function == "dlopen"))
-        if "/" in load.target and not load.at_import and _is_absent(around, load.target):
+        beside = load.target.startswith(f"{parent(path)}/")  # the folder may have gone with all that was in it
+        if (load.guarded or not load.at_import) and beside and around.exists(load.target) is not True:
             absent_later[load.target] = None
     # Folders that are not in the view are searched too: another distribution may have filled them.
     searched = (*code.added, *(code.on_path if profile.searches_path else ()))

@@ -37,7 +37,15 @@ from wheelfix.pycode.run import (
     error,
     is_kind,
 )
-from wheelfix.pycode.sourcecode import NO_MODULE, WORDS, goes_on, imported_from, is_standard, python_source
+from wheelfix.pycode.sourcecode import (
+    NO_MODULE,
+    WORDS,
+    before_definitions,
+    goes_on,
+    imported_from,
+    is_standard,
+    python_source,
+)
 from wheelfix.pycode.statements import Flow, Statements
 from wheelfix.pycode.windows import (
     SITE,
@@ -61,7 +69,7 @@ if TYPE_CHECKING:
     from wheelfix.pycode.reading import CodeReading
 
 MAX_SOURCE = 300 << 10
-"""Bytes of one Python file that are interpreted."""
+"""Bytes of one Python file that are interpreted; of a larger one, as SWIG makes them, what is before definitions."""
 LARGEST_COMPILED = 16 << 20
 """Bytes of a compiled module in which the name of its source is looked for."""
 SMALLEST_SOURCE = 20
@@ -310,14 +318,12 @@ class Importer:
             raise Undecided(f"whether {name} is installed is not known")
         if path is None and self.run.machine.files.has_module(top):
             return Native(name)  # what it does is in the table of the library
-        if path is None and not self.run.machine.complete:
-            if self.run.machine.files.requires(top):
-                self.run.machine.others.setdefault("", "add_dll_directory")
-                return Native(name)
-            raise Undecided(f"whether {top} is installed is not known")
-        if top in self.run.assumed:
+        unknown = path is None and not self.run.machine.complete
+        if self.run.assumed.get(top, unknown and self.run.machine.files.requires(top)):
             self.run.machine.others.setdefault("", "add_dll_directory")
             return Native(name)
+        if unknown and top not in self.run.assumed:
+            raise Undecided(f"whether {top} is installed is not known")
         self._note_foreign(top, there=False)
         raise self._not_found(name)
 
@@ -363,11 +369,9 @@ class Importer:
         return self.run.modules.get(name, module)
 
     def _run_file(self, module: CodeModule, path: str) -> None:
-        if self.run.machine.view.file(path).size > MAX_SOURCE:
-            reason = Undecided(f"{path} is too large")
-            reason.place = (path, 0)
-            raise reason
         source = python_source(self.run.machine.view, path).decode("utf-8-sig", "replace")
+        is_large = self.run.machine.view.file(path).size > MAX_SOURCE
+        source = before_definitions(source) if is_large else source
         try:
             tree = self.run.budget.parse_more(source, path)
         except WrongIndent as wrong:
@@ -384,6 +388,11 @@ class Importer:
             for node in tree.body:
                 self.run.statements.execute([node])
                 self.run.passed(path, node.end_lineno or node.lineno)
+            if is_large:
+                self._note_star("")
+                reason = Undecided(f"{path} is too large")
+                reason.place = (path, 0)
+                raise reason
         except Thrown:
             self.run.modules.pop(module.name, None)
             raise
@@ -589,12 +598,12 @@ class Imports:
         """How imports have ended, whether they went to the end, and whether their code asks for a venv."""
 
     def end(
-        self, module: str, *, assumed: frozenset[str] = frozenset(), until: Mapping[str, int] | None = None
+        self, module: str, *, assumed: Mapping[str, bool] | None = None, until: Mapping[str, int] | None = None
     ) -> ImportEnd:
         """Follow ``import module``, as far as that is possible.
 
-        ``assumed`` names modules that are taken to be there, ``until`` has the lines after which nothing has to be
-        followed, by file.
+        ``assumed`` says of modules of others that they are there or not, ``until`` has the lines after which nothing
+        has to be followed, by file.
         """
         if self._profile.searches_path:
             unclear = Unclear("Python before 3.8 is not interpreted")
@@ -604,7 +613,7 @@ class Imports:
             if venv is (self._venv is True) and not assumed and not until:
                 return self._shared(module, deep)
             run = self._new_run(venv=venv, deep=deep)
-            run.assumed, run.until = assumed, dict(until) if until else None
+            run.assumed, run.until = assumed or {}, dict(until) if until else None
             return _end(run, module)[0], run.machine.asked_base
 
         end, asked_base = followed()

@@ -52,7 +52,7 @@ from wheelfix.pycode.sourcecode import CLASSES, LISTS, OF_WINDOWS, is_standard
 from wheelfix.pycode.windows import ROOT, SITE, WITH_PATH_NAMES, new_module, windows_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from wheelfix.pycode.run import LibraryFunction, PythonRun
 
@@ -226,8 +226,8 @@ LOADS: dict[str, LibraryFunction] = {
 }
 
 
-def _join_lists(call: Call) -> PyValue:
-    return Iteration(itertools.chain.from_iterable(map(call.run.attributes.iterate, call.args)))
+def _joined(call: Call, lists: Iterable[PyValue]) -> PyValue:
+    return Iteration(itertools.chain.from_iterable(map(call.run.attributes.iterate, lists)))
 
 
 def _dataclass(call: Call) -> PyValue:
@@ -288,7 +288,8 @@ LIBRARY: dict[str, LibraryFunction] = {
     "dataclasses.dataclass": _dataclass,
     "dataclasses.field": _field,
     "enum.auto": lambda call: Native("enum.auto()"),
-    "itertools.chain": _join_lists,
+    "itertools.chain": lambda call: _joined(call, call.args),
+    "itertools.chain.from_iterable": lambda call: _joined(call, call.run.attributes.iterate(call.get(0))),
     "getopt.getopt": lambda call: ([], []) if call.get(0) == [] else UNKNOWN,  # Kivy asks for its options
 }
 

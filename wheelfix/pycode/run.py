@@ -29,7 +29,7 @@ PyValue: TypeAlias = Any
 """Texts, numbers, paths, lists and dictionaries are Python's own; all other values are in this module."""
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from wheelfix.loader.loadcall import Failure
     from wheelfix.pycode.calls import Attributes, Calls
@@ -471,8 +471,8 @@ class PythonRun:
         """Top-level modules of other distributions that were imported."""
         self.until: dict[str, int] | None = None
         """Files, each with the last line that concerns DLLs: after all of these nothing else has to be followed."""
-        self.assumed: frozenset[str] = frozenset()
-        """Top-level modules that are taken to be there although they are not."""
+        self.assumed: Mapping[str, bool] = {}
+        """Top-level modules of others that are taken to be there, or not to be there, whatever is known."""
         self.passed_over = 0
         self.unclear: list[Unclear] = []
         """Statements that were passed over because it is not known what they do."""

@@ -227,6 +227,15 @@ _DEFINITION = regex(r"^(?:async )?(?:def|class) (\w+)[^\n]*(?:\n(?:[ \t\r\f][^\n
 """A function or class that is in nothing else, with its lines."""
 
 
+_FIRST_DEFINITION = regex(r"^(?:@|(?:async )?def |class )", re.MULTILINE)
+
+
+def before_definitions(source: str) -> str:
+    """The code of a file before its first function or class: its imports, in files that programs make."""
+    found = _FIRST_DEFINITION.search(source)
+    return source[: found.start()] if found is not None else source
+
+
 def last_line(source: bytes) -> int:
     """The last line of a file in which there is the name of what loads DLLs, or of a function that has such a name."""
     text = source.decode("utf-8", "replace")

@@ -112,7 +112,8 @@ def unsure_code_loads(subject: Subject) -> Findings:
             continue
         seen.add(fault.names)
         names = [inside(name) for name in fault.names]
-        reason = f"which {'is' if len(names) == 1 else 'are'} not in the wheel and must come from elsewhere"
+        reason = f"which {'is' if len(names) == 1 else 'are'} not in the wheel"
+        reason += "" if all("/" in name for name in fault.names) else " and must come from elsewhere"
         if fault.cause == "unread":
             reason = "which file that is could not be read from the code"
         elif {*map(key_of, fault.names)} <= {*map(key_of, subject.images)}:
@@ -140,7 +141,7 @@ def _left_out(subject: Subject) -> dict[str, str]:
     """The DLLs that code of a wheel for Windows alone loads, where it has none and nothing else is known to have them.
 
     libclang and z3-solver look for their only DLL in ways that are not followed, or load it when it is first used;
-    libusb1 does so by its path.
+    libusb1 does so by its path, and pymongocrypt catches the failure.
     """
     tags = subject.distribution.tags
     files = (*subject.images, *subject.malformed)
@@ -560,9 +561,7 @@ def _place(subject: Subject, fault: CodeFault) -> str:
 
 
 def _consequence(fault: CodeFault) -> str:
-    module = inside(fault.root).removesuffix(".py").removesuffix("/__init__")
-    module = module.partition("/")[0] if fault.reached else module.replace("/", ".")
-    return f"importing {module} fails with {fault.error}"
+    return f"importing {_imported_as(fault.root)} fails with {fault.error}"
 
 
 def _evidence(subject: Subject, fault: CodeFault) -> dict[str, object]:
