@@ -423,21 +423,6 @@ def test_modules_that_are_loaded_by_their_names_where_users_import_something(tmp
     assert there or "; importing pkg.a fails with OSError" in report.findings[0].message
 
 
-@pytest.mark.parametrize(
-    ("tag", "more", "expected"),
-    [
-        ("py3-none-win_amd64", {}, [("WF317", Severity.UNSURE, "core.dll")]),
-        ("py3-none-win_amd64", {"pkg/core.dll": forge_dll("core.dll")}, []),
-        ("py3-none-any", {}, []),
-    ],
-    ids=["pymongocrypt", "there", "for any system"],
-)
-def test_a_wheel_for_windows_whose_only_dll_was_left_out(tmp_path, tag, more, expected):
-    code = f"{HERE}try:\n    ctypes.CDLL(os.path.join(here, 'core.dll'))\nexcept OSError:\n    pass\n"
-    report = scan(build_wheel(tmp_path, "pkg", "1.0", tag, files={"pkg/__init__.py": code, **more}), ALONE)
-    assert [item for item in found(report) if item[0] == "WF317"] == expected
-
-
 def test_a_large_module_is_searched_before_it_is_an_excuse(tmp_path, monkeypatch):
     """That of opendal is larger than others that are searched; it has the names of the modules that it makes."""
     monkeypatch.setattr("wheelfix.pe.modulenames.LARGEST", 100)
@@ -472,6 +457,8 @@ def test_what_compiled_code_may_make_is_not_left_out(tmp_path, monkeypatch, file
 
 SHIM = forge_dll("a.pyd", exports=["PyInit_a"], sections={".names": b"\xffpkg.a__mypyc\0pkg.a__mypyc.init_pkg___a\0"})
 CYTHON = forge_dll("a.pyd", exports=["PyInit_a"], sections={".names": b"\0pkg._b\0pkg._b.f\0pkg._inline.f\0"})
+ASKS = forge_dll("a.pyd", exports=["PyInit_a"], sections={".rdata": b"\0pkg._b\0pkg._a._c.f\0__pyx_capi__\0"})
+NAMES = forge_dll("a.pyd", exports=["PyInit_a"], sections={".rdata": b"\0pkg._b\0"})
 OF_SEVERAL = forge_dll("a.pyd", exports=["PyInit_a", "PyInit__b"], sections={".names": b"\0pkg._b\0"})
 
 
@@ -485,6 +472,11 @@ OF_SEVERAL = forge_dll("a.pyd", exports=["PyInit_a", "PyInit__b"], sections={".n
         ({"pkg/a.pyd": CYTHON, "pkg/_b.pxd": "\ncdef inline int f():\n    return 1\n"}, []),
         ({"pkg/a.pyd": CYTHON, "pkg/_inline.pxd": "\ncdef class B:\n"}, []),
         ({"pkg/a.pyd": OF_SEVERAL, "pkg/_b.pxd": "\ncdef class B:\n"}, []),
+        ({"pkg/a.pyd": ASKS}, [("WF332", Severity.ERROR, "pkg._b")]),
+        ({"pkg/a.pyd": ASKS, "pkg/_b.pyd": extension(name="_b")}, []),
+        ({"pkg/a.pyd": ASKS, "pkg/_b.py": ""}, []),
+        ({"pkg/a.pyd": NAMES}, []),
+        ({"pkg/a.pyd": ASKS, "pkg/more.pyd": forge_dll("more.pyd", exports=["PyInit_more", "PyInit__b"])}, []),
     ],
     ids=[
         "charset-normalizer",
@@ -494,6 +486,13 @@ OF_SEVERAL = forge_dll("a.pyd", exports=["PyInit_a", "PyInit__b"], sections={".n
         "all of it is declared",
         "winloop: included",
         "Cantera: one file is several modules",
+        *(
+            "h5py: it uses C functions of it",
+            "there, in C",
+            "black: Python beside it",
+            "a name alone",
+            "made by another",
+        ),
     ],
 )
 def test_a_module_that_compiled_code_imports(tmp_path, files, expected):
@@ -579,6 +578,7 @@ def test_dlls_do_not_stand_for_a_module_that_the_newest_release_has(tmp_path):
 LATER = "import ctypes\ndef start():\n    return ctypes.CDLL('libdemo.dll')\n"
 
 
+CAUGHT = f"{HERE}try:\n    ctypes.CDLL(os.path.join(here, 'core.dll'))\nexcept OSError:\n    pass\n"
 BY_PATH = HERE + (
     "def start():\n    for one in (os.path.join(here, 'libdemo.dll'), 'libdemo.dll'):\n        try:\n"
     "            return ctypes.CDLL(one)\n        except OSError:\n            pass\n"
@@ -594,6 +594,12 @@ BY_PATH = HERE + (
             "py3-none-win_amd64",
             [("WF317", Severity.UNSURE, "libdemo.dll")],
             id="libusb1: by its path",
+        ),
+        pytest.param(
+            {"pkg/__init__.py": CAUGHT},
+            "py3-none-win_amd64",
+            [("WF317", Severity.UNSURE, "core.dll")],
+            id="pymongocrypt: caught",
         ),
         pytest.param({}, "py3-none-any", [], id="for any system"),
         pytest.param({"pkg/other.dll": forge_dll("other.dll")}, "py3-none-win_amd64", [], id="another DLL is there"),
@@ -649,6 +655,11 @@ LAZY = {
 WHO_ASKS = "if 'sphinx' in sys.modules:\n    pass\nelse:\n    ctypes.CDLL(os.path.join(here, 'core.dll'))\n"
 
 
+TABLES = {
+    "pkg/__init__.py": "from .table import T\nglobals()['X'] = __import__('os').environ.get('X')\n",
+    "pkg/table.py": "import numexpr\nnumexpr.start()\nfrom . import ext\nT = 1\n",
+    "pkg/ext.pyx": "",
+}
 CHECKS_ITSELF = {
     "pkg/__init__.py": "if __PKG_SETUP__:\n    pass\nelse:\n    from . import _check\n",
     "pkg/_check/__init__.py": (
@@ -704,6 +715,8 @@ SWIG = (
             id="watchdog: for another system",
         ),
         pytest.param(LAZY, [], id="scikit-image 0.24: names from lazy_loader"),
+        pytest.param(TABLES, [("WF332", Severity.ERROR, "pkg.ext")], id="tables: its source is there"),
+        pytest.param({**TABLES, "pkg/ext.pyd": extension(name="ext")}, [], id="tables, intact"),
         pytest.param(CHECKS_ITSELF, [("WF332", Severity.ERROR, "pkg._check._built")], id="pmdarima"),
         pytest.param({**CHECKS_ITSELF, "pkg/_check/_built.pyd": extension(name="_built")}, [], id="pmdarima, intact"),
         pytest.param(
@@ -764,6 +777,7 @@ def test_whether_another_distribution_is_there_gives_no_file_to_the_package(tmp_
 
 FASTER = {"pkg/__init__.py": "try:\n    from ._fast import f\nexcept ImportError:\n    from .slow import f\n"}
 FASTER["pkg/slow.py"] = "f = 1\n"
+OPENS = "import ctypes\nf = lambda: open_it('a')\ndef open_it(name):\n    ctypes.CDLL(open(name).read())\n"
 DEPRECATED = "from pkg.h import (  # from pkg import y is deprecated, will go\n    y,\n)\n"
 
 
@@ -775,6 +789,7 @@ DEPRECATED = "from pkg.h import (  # from pkg import y is deprecated, will go\n 
         ("cp311-cp311-win_amd64", {"pkg/path.py": "import os\nos.environ['PATH'] += __file__\n"}, True),
         ("py3-none-win_amd64", {}, False),
         ("cp311-none-win_amd64", {}, True),
+        ("cp311-cp311-win_amd64", {"pkg/__init__.py": "from .b import f\n", "pkg/b.py": OPENS}, True),
         (
             "cp311-cp311-win_amd64",
             {"pkg/__init__.py": DEPRECATED, "pkg/h/__init__.py": UNKNOWN + "y = 1\n"},
@@ -789,6 +804,7 @@ DEPRECATED = "from pkg.h import (  # from pkg import y is deprecated, will go\n 
         "kivy-deps.glew",
         "any Python",
         "pauli-tracker, by maturin",
+        "llvmlite: its DLL is loaded later",
         "libcst: words of a comment",
         "there",
         "llvmlite: a DLL",

@@ -44,7 +44,7 @@ from wheelfix.model import (
     verdict_of,
 )
 from wheelfix.pe.gpucode import GpuCode, read_gpu_code
-from wheelfix.pe.modulenames import read_numpy
+from wheelfix.pe.modulenames import read_cimports, read_numpy
 from wheelfix.pe.signature import read_signature
 from wheelfix.pe.version import read_version
 from wheelfix.roots.host import this_machine
@@ -115,6 +115,7 @@ def examine_view(
         gpu_code=functools.partial(details.read, read_gpu_code),
         numpy=functools.partial(details.read, read_numpy),
         signature=functools.partial(details.read, signature) if wants_signatures else not_known,
+        cimports=functools.partial(details.read_before, read_cimports),
         judges_signatures=options.signatures,
         import_order=options.import_order,
     )
@@ -295,6 +296,11 @@ class DetailReader:
             image = self._view.image(path)
             self._known[reader, path] = reader(self._source(path)) if isinstance(image, Image) else None
         found: _Fact | None = self._known[reader, path]
+        return found
+
+    def read_before(self, reader: Callable[[ByteSource], _Fact], path: str) -> _Fact | None:
+        """Return a fact that was read together with the image, if it was."""
+        found: _Fact | None = self._known.get((reader, path))
         return found
 
     def _source(self, path: str) -> ByteSource:

@@ -23,7 +23,7 @@ from wheelfix.loader.installations import Distribution
 from wheelfix.loader.places import open_environment, view_of_wheel
 from wheelfix.loader.view import PE_SUFFIXES, FileView, ViewFile, key_of
 from wheelfix.pe.image import read_image
-from wheelfix.pe.modulenames import read_numpy
+from wheelfix.pe.modulenames import read_cimports, read_numpy
 from wheelfix.pe.version import read_version
 from wheelfix.streams.pool import Task, WorkerPool
 from wheelfix.streams.source import HashingSource
@@ -187,6 +187,8 @@ class Images:
                 self.details[read_version, member.name] = read_version(source)
             if self.uses_numpy and member.name.endswith(".pyd"):
                 self.details[read_numpy, member.name] = read_numpy(source)
+            if member.name.endswith(".pyd"):
+                self.details[read_cimports, member.name] = read_cimports(source)
         except InputError:
             return None
         with contextlib.suppress(InputError):  # what is wrong with it is told when its hash is compared

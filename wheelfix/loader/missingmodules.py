@@ -200,12 +200,16 @@ class MissingModules:
         return by
 
     def _is_no_name(self, module: str) -> bool:
-        """Whether a name can only be a module: a file is it, or it is private and the package has no word of it."""
+        """Whether a name can only be a module: a file is it or its source, or it is private and not in the package."""
         package, _, last = module.rpartition(".")
-        if self._view.module_file(module):
+        if self._view.module_file(module) or self._has_source(module):
             return True
         text = self._text(package) if last.startswith("_") else None
         return text is not None and not any(word in text for word in (last, *MAKES_NAMES))
+
+    def _has_source(self, module: str) -> bool:
+        """Whether the wheel has the source of a module of Cython, as tables has."""
+        return f"{SITE_PACKAGES}/{module.replace('.', '/')}.pyx" in self._view
 
     def _certain_importer(self, module: str, certain: dict[str, str], root: str) -> str:
         """A file that imports a module for certain when a package is imported; empty if code may make the module."""
@@ -286,8 +290,8 @@ class MissingModules:
         if own is None or (own and not (own.endswith("/__init__.py") and self._view.file(own).size <= SOURCE_LIMIT)):
             return  # what a file defines is not looked for
         for last in _WORDS.findall(_COMMENT.sub("", names)):
-            there = self._view.module_file(f"{name}.{last}") is not None
-            may = not there and self._may_define(name, last)
+            is_module = self._view.module_file(f"{name}.{last}") is not None or self._has_source(f"{name}.{last}")
+            may = not is_module and self._may_define(name, last)
             if not may:
                 yield f"{name}.{last}", may is not None
 

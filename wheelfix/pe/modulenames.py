@@ -119,17 +119,16 @@ class CompiledNames:
         return b"pyo3" in data and self._is_rust_text(name)
 
     def may_make(self, module: str) -> bool:
-        """Whether it may make a module instead of importing it: it has the name; of Cython, the source's as well.
+        """Whether it may make a module instead of importing it: it has the name; of Cython, the function's as well.
 
-        Rust keeps short names in its instructions, and the paths of its sources in its data: fastwarc's has
+        Cantera has all of its modules in one file; asyncpg's names the source of another one, and imports that. Rust
+        keeps short names in its instructions, and the paths of its sources in its data: fastwarc's has
         ``src\\warc\\mod.rs``.
         """
         if b"pyo3" in self._data and any(f"{module}{end}".encode() in self._data for end in _RUST_SOURCES):
             return True
         of_cython = b"__pyx_" in self._data or b".pyx\0" in self._data
-        if of_cython and re.search(rb"(?<!\w)%b\.pyx" % module.encode(), self._data) is None:
-            return False
-        return self.has(module)
+        return (not of_cython or f"PyInit_{module}".encode() in self._data) and self.has(module)
 
     def _is_rust_text(self, name: bytes) -> bool:
         """Whether some address of the name is used together with its length."""
@@ -338,17 +337,52 @@ def read_numpy(source: ByteSource) -> NumpyApi | None:
     if source.size > LIMIT:
         return None
     old = new = False
-    oldest = tail = b""
+    oldest = b""
     try:
-        for offset in range(0, source.size, CHUNK):
-            data = tail + source.read_at(offset, CHUNK)
+        for data in _chunks(source):
             if _MODULE in data:
                 old, new = old or NUMPY_1 in data, new or NUMPY_2 in data
             if not oldest and (match := OLDEST.match(data, max(data.find(_SENTENCE), 0))):
                 oldest = match[1]
             if new and oldest:
                 break
-            tail = data[-TAIL:]
     except InputError:
         return None
     return NumpyApi(2 if new else 1, oldest.decode()) if old or new else None
+
+
+def _chunks(source: ByteSource) -> Iterator[bytes]:
+    """The bytes of a file one piece after the other, each with the end of the one before it."""
+    tail = b""
+    for offset in range(0, source.size, CHUNK):
+        data = tail + source.read_at(offset, CHUNK)
+        yield data
+        tail = data[-TAIL:]
+
+
+# -------------------------------------------------------------------------------------------------------------- cython
+# A module of Cython that uses functions of another one in C (``cimport``) imports that module by its whole name before
+# any code of its own runs, and then asks it for ``__pyx_capi__``. Seen in scikit-learn, h5py, pyogrio and statsmodels.
+
+
+LARGEST_CIMPORTING = 8 << 20
+"""Larger modules are not searched: what they were inflated to is not remembered."""
+_CAPI = b"__pyx_capi__"
+_PRIVATE = regex(rb"\._[a-z][a-z0-9_]{0,60}(?=\0)")
+_LONGEST_NAME = 100
+
+
+def read_cimports(source: ByteSource) -> frozenset[str]:
+    """Return the private modules, by their whole names, that a module of Cython asks for C functions."""
+    headers = read_headers(source) if source.size <= LARGEST_CIMPORTING else None
+    found = set[bytes]()
+    try:
+        for section in headers.sections if headers is not None and not isinstance(headers, Malformed) else ():
+            data = source.read_at(section.offset, section.size) if section.name == ".rdata" else b""
+            for match in _PRIVATE.finditer(data) if _CAPI in data else ():
+                start = data.rfind(b"\0", max(match.end() - _LONGEST_NAME, 0), match.start()) + 1
+                found |= {data[start : match.end()]} if start else set()
+    except InputError:
+        return frozenset()
+    names = (name.decode("ascii", "replace") for name in found)
+    return frozenset(name for name in names if all(map(str.isidentifier, name.split("."))))

@@ -209,8 +209,9 @@ def own_module_missing(subject: Subject) -> Findings:
 def _compiled_imports(subject: Subject) -> Iterator[tuple[str, str]]:
     """Modules that no file is and that compiled ones import for certain, each with one of these.
 
-    Those in which mypyc puts the code of several, and those in which Cython has a class that is declared for others, as
-    scikit-learn's ``_middle_term_computer``: they are named in what imports them, whole and between zeros.
+    Those in which mypyc puts the code of several, those in which Cython has a class that is declared for others, as
+    scikit-learn's ``_middle_term_computer``, and private ones of which it uses C functions, as ``sklearn._cyutility``:
+    they are named in what imports them, whole and between zeros.
     """
     view = subject.view
     sources = {path: view.source(path) for path in subject.images if is_pyd(path)}
@@ -220,9 +221,15 @@ def _compiled_imports(subject: Subject) -> Iterator[tuple[str, str]]:
             yield group, path
     declared = [module_name(file.path) for file in view.own_files if file.path.endswith(".pxd")]
     declared = [name for name in declared if view.module_file(name) is None and _has_class(view, name)]
-    # Cantera's one file has the code of all its modules, and makes them.
+    # Cantera's one file has the code of all its modules, and makes them; cuda.core has modules for each CUDA elsewhere.
     made = frozenset[str]().union(*(subject.images[path].exports.names for path in sources))
     declared = [name for name in declared if f"PyInit_{name.rpartition('.')[2]}" not in made]
+    for path in sources:
+        for name in subject.cimports(path) or ():
+            package = view.module_file(name.rpartition(".")[0]) or ""
+            is_gone = package in view.own and package.endswith("/__init__.py") and view.module_file(name) is None
+            if is_gone and f"PyInit_{name.rpartition('.')[2]}" not in made:
+                yield name, path
     for path, source in sources.items() if declared else ():
         data = source.read_at(0, min(source.size, LARGEST))
         yield from ((name, path) for name in declared if b"\0%b\0" % name.encode() in data)
@@ -256,11 +263,15 @@ def _is_needed_in_public(subject: Subject, module: str) -> bool:
 
 
 def _has_code_alone(subject: Subject) -> bool:
-    """Whether a wheel has code of which no DLL is known to be missing, and no image but what delvewheel added."""
+    """Whether a wheel has code of which no DLL is known to be missing, and no image but what delvewheel added.
+
+    What only users reach is another matter: llvmlite loads its only DLL when it is first used.
+    """
     images = (*subject.images, *subject.malformed)
     if any(not is_mangled(base(path)) for path in images) or not any(map(_is_module, _own_paths(subject))):
         return False
-    return not subject.resolution.code_faults and not _left_out(subject)
+    told = any(fault.reached or fault.sure for fault in subject.resolution.code_faults)
+    return not told and not _left_out(subject)
 
 
 def _not_there(subject: Subject, module: str, file: str, what: str, *, says: str = "imports") -> Finding:

@@ -99,6 +99,8 @@ class Subject:
     """Whether findings about signatures were asked for; False where they are only shown."""
     import_order: tuple[str, ...] = ()
     """The order of imports that was asked about; empty when none was."""
+    cimports: Callable[[str], frozenset[str] | None] = field(default=not_known)
+    """The private modules whose C functions a module of Cython uses; None where it was not read as a whole."""
     numpy: Callable[[str], NumpyApi | None] = field(default=not_known)
     """Which NumPy a module was built for, for which all of it is read; None for one that uses none."""
 
