@@ -472,11 +472,19 @@ OF_SEVERAL = forge_dll("a.pyd", exports=["PyInit_a", "PyInit__b"], sections={".n
         ({"pkg/a.pyd": CYTHON, "pkg/_b.pxd": "\ncdef inline int f():\n    return 1\n"}, []),
         ({"pkg/a.pyd": CYTHON, "pkg/_inline.pxd": "\ncdef class B:\n"}, []),
         ({"pkg/a.pyd": OF_SEVERAL, "pkg/_b.pxd": "\ncdef class B:\n"}, []),
-        ({"pkg/a.pyd": ASKS}, [("WF332", Severity.ERROR, "pkg._b")]),
-        ({"pkg/a.pyd": ASKS, "pkg/_b.pyd": extension(name="_b")}, []),
-        ({"pkg/a.pyd": ASKS, "pkg/_b.py": ""}, []),
-        ({"pkg/a.pyd": NAMES}, []),
-        ({"pkg/a.pyd": ASKS, "pkg/more.pyd": forge_dll("more.pyd", exports=["PyInit_more", "PyInit__b"])}, []),
+        ({"pkg/a.pyd": ASKS, "pkg/c.pyd": ASKS}, [("WF332", Severity.ERROR, "pkg._b")]),
+        ({"pkg/a.pyd": ASKS, "pkg/c.pyd": ASKS, "pkg/_b.pyd": extension(name="_b")}, []),
+        ({"pkg/a.pyd": ASKS, "pkg/c.pyd": ASKS, "pkg/_b.py": ""}, []),
+        ({"pkg/a.pyd": NAMES, "pkg/c.pyd": NAMES}, []),
+        ({"pkg/a.pyd": ASKS}, []),
+        (
+            {
+                "pkg/a.pyd": ASKS,
+                "pkg/c.pyd": ASKS,
+                "pkg/more.pyd": forge_dll("more.pyd", exports=["PyInit_more", "PyInit__b"]),
+            },
+            [],
+        ),
     ],
     ids=[
         "charset-normalizer",
@@ -491,6 +499,7 @@ OF_SEVERAL = forge_dll("a.pyd", exports=["PyInit_a", "PyInit__b"], sections={".n
             "there, in C",
             "black: Python beside it",
             "a name alone",
+            "pyarrow 15.0.2: one may do without",
             "made by another",
         ),
     ],
@@ -655,6 +664,12 @@ LAZY = {
 WHO_ASKS = "if 'sphinx' in sys.modules:\n    pass\nelse:\n    ctypes.CDLL(os.path.join(here, 'core.dll'))\n"
 
 
+PILLOW = {
+    "pkg/__init__.py": "",
+    "pkg/Image.py": "try:\n    from . import _native as core\nexcept ImportError as v:\n    print(v)\n    raise\n",
+    "pkg/a.py": "from . import Image\n",
+    "pkg/b.py": "from pkg import Image\n",
+}
 TABLES = {
     "pkg/__init__.py": "from .table import T\nglobals()['X'] = __import__('os').environ.get('X')\n",
     "pkg/table.py": "import numexpr\nnumexpr.start()\nfrom . import ext\nT = 1\n",
@@ -715,6 +730,9 @@ SWIG = (
             id="watchdog: for another system",
         ),
         pytest.param(LAZY, [], id="scikit-image 0.24: names from lazy_loader"),
+        pytest.param(PILLOW, [("WF332", Severity.ERROR, "pkg._native")], id="Pillow: what users import first"),
+        pytest.param({**PILLOW, "pkg/b.py": ""}, [], id="pyarrow.cuda: one does without"),
+        pytest.param({**PILLOW, "pkg/_native.pyd": extension(name="_native")}, [], id="Pillow, intact"),
         pytest.param(TABLES, [("WF332", Severity.ERROR, "pkg.ext")], id="tables: its source is there"),
         pytest.param({**TABLES, "pkg/ext.pyd": extension(name="ext")}, [], id="tables, intact"),
         pytest.param(CHECKS_ITSELF, [("WF332", Severity.ERROR, "pkg._check._built")], id="pmdarima"),

@@ -14,6 +14,7 @@ from wheelfix.pycode.budget import separate_budget
 from wheelfix.pycode.sourcecode import (
     NO_MODULE,
     NOT_LOADED,
+    OTHER_SYSTEMS,
     SOURCE_LIMIT,
     before_definitions,
     counts,
@@ -35,6 +36,8 @@ MANY_RUN = 1000
 """Files of a package that are read for the modules which importing it needs."""
 FEW_RUN = 60
 """The same of a package without extension modules, which has none to leave out, and of all packages below it."""
+SEVERAL = 2
+"""Files of a package that import a module for users, where the package cannot do without it."""
 _IMPORT = regex(
     r"\n([ \t]{0,16})(?:from[ \t]{1,8}([.\w]{1,200})[ \t]{1,8}import[ \t]{1,8}(\([^)]{0,2000}\)|[^\n#;]{0,999})"
     r"|import[ \t]{1,8}([\w.]{1,200}))"
@@ -60,6 +63,12 @@ _WORDS = regex(r"(?:^|,)[\s(]*(\w+)")
 def _imports(code: str) -> list[tuple[str, str, str, str]]:
     """The import statements of some code: indent, source, names, and the module of a plain one."""
     return _IMPORT.findall("\n" + code)
+
+
+def _absolute(package: str, name: str) -> str:
+    """The whole name of a module that a file in a package names, with dots before it or without."""
+    dots = len(name) - len(name.lstrip("."))
+    return ".".join(filter(None, (*package.split(".")[: package.count(".") + 2 - dots], name[dots:]))) if dots else name
 
 
 def _prefixes(name: str) -> list[str]:
@@ -141,6 +150,56 @@ class MissingModules:
             first = self._certain_importer(name, dict(itertools.pairwise(way)), package) if sure else ""
             if first:
                 yield name, first, package
+
+    def for_users(self) -> Iterator[tuple[str, str, str]]:
+        """Private modules that a module for users and for the package imports for certain, with its file and its name.
+
+        ``import PIL`` works without ``PIL._imaging``, and ``import PIL.Image`` does not, nor what needs it. Nothing
+        else of pyarrow needs ``pyarrow.cuda``, whose module is never built for Windows.
+        """
+        for path in self._own_code() if self._extensions else ():
+            module = module_name(path)
+            if module in self._seen or "._" in module:
+                continue
+            for name in sorted({name for name in self._private_names(path) if self._is_gone_module(name)}):
+                certain = self._imports_for_certain(module, name) and self._certain_importer(
+                    name, {name: module}, module
+                )
+                if certain and self._is_needed(module):
+                    yield name, path, module
+
+    def _own_code(self) -> Iterator[str]:
+        start = f"{SITE_PACKAGES}/{self._top}/"
+        paths = (file.path for file in self._view.own_files if file.path.startswith(start))
+        return (path for path in paths if path.endswith(".py") and counts(path))
+
+    def _is_needed(self, module: str) -> bool:
+        """Whether several files of the package import one of its modules for certain."""
+        word = module.rpartition(".")[2].encode()
+        named = (module_name(path) for path in self._own_code() if word in python_source(self._view, path))
+        users = (name for name in named if name != module and self._imports_for_certain(name, module))
+        return len([*itertools.islice(users, SEVERAL)]) == SEVERAL
+
+    def _is_gone_module(self, name: str) -> bool:
+        """Whether a private name in a package is that of a module that no file is, as far as the package tells."""
+        package, _, last = name.rpartition(".")
+        if any(word in last for word in OTHER_SYSTEMS) or self._view.module_file(name) is not None:
+            return False
+        return (self._view.module_file(package) or "").endswith("/__init__.py") and self._is_no_name(name)
+
+    def _private_names(self, path: str) -> Iterator[str]:
+        """The private modules of the package that lines of a file seem to import, found without reading the others."""
+        data, package = python_source(self._view, path), module_name(path).rpartition(".")[0]
+        top = self._top.encode()
+        for word in (b"import _", b"from ._", b"from %b." % top, b"import %b." % top):
+            at = data.find(word)
+            while at >= 0:
+                line = data[data.rfind(b"\n", 0, at) + 1 : data.find(b"\n", at) + 1 or len(data)]
+                for _, source, names, plain in _imports(line.decode("utf-8", "replace")):
+                    origin = _absolute(package, source or plain)
+                    found = (origin, *(f"{origin}.{last}" for last in _WORDS.findall(_COMMENT.sub("", names))))
+                    yield from (name for name in found if name.startswith(f"{self._top}.") and "._" in name)
+                at = data.find(word, at + len(word))
 
     def _imports_for_certain(self, importer: str, module: str) -> bool:
         """Whether running a file imports a module for certain."""
@@ -282,9 +341,7 @@ class MissingModules:
 
     def _modules(self, package: str, name: str, names: str) -> Iterator[tuple[str, bool]]:
         """The modules that an import statement in a package names, and whether they are nothing else."""
-        dots = len(name) - len(name.lstrip("."))
-        if dots:
-            name = ".".join(filter(None, (*package.split(".")[: package.count(".") + 2 - dots], name[dots:])))
+        name = _absolute(package, name)
         yield from ((prefix, True) for prefix in _prefixes(name))
         own = self._view.module_file(name)
         if own is None or (own and not (own.endswith("/__init__.py") and self._view.file(own).size <= SOURCE_LIMIT)):

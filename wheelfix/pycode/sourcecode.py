@@ -40,6 +40,8 @@ _ASIDE = frozenset(
 
 Also what is for another Python: gstreamer-python has one in itself, whose users set its paths.
 """
+OTHER_SYSTEMS = ("macos", "osx", "darwin", "linux", "unix", "posix", "x11", "wayland")
+"""What is in the names of modules of which wheels for Windows have no more than what imports them: ``_macosx``."""
 MOST_KEPT = 12 << 20
 """Bytes that are kept; the code of most packages is smaller, and that of the others is read again."""
 

@@ -20,6 +20,7 @@ from wheelfix.pe.modulenames import LARGEST, group_of, may_make
 from wheelfix.pycode.budget import NOT_PYTHON, budget_of
 from wheelfix.pycode.sourcecode import (
     NO_MODULE,
+    OTHER_SYSTEMS,
     SOURCE_LIMIT,
     defined_names,
     imported_first,
@@ -211,7 +212,8 @@ def _compiled_imports(subject: Subject) -> Iterator[tuple[str, str]]:
 
     Those in which mypyc puts the code of several, those in which Cython has a class that is declared for others, as
     scikit-learn's ``_middle_term_computer``, and private ones of which it uses C functions, as ``sklearn._cyutility``:
-    they are named in what imports them, whole and between zeros.
+    they are named in what imports them, whole and between zeros. Of the last at least two have to name one: pyarrow's
+    ``_dataset`` imports ``_dataset_orc`` where it may fail.
     """
     view = subject.view
     sources = {path: view.source(path) for path in subject.images if is_pyd(path)}
@@ -224,12 +226,11 @@ def _compiled_imports(subject: Subject) -> Iterator[tuple[str, str]]:
     # Cantera's one file has the code of all its modules, and makes them; cuda.core has modules for each CUDA elsewhere.
     made = frozenset[str]().union(*(subject.images[path].exports.names for path in sources))
     declared = [name for name in declared if f"PyInit_{name.rpartition('.')[2]}" not in made]
-    for path in sources:
-        for name in subject.cimports(path) or ():
-            package = view.module_file(name.rpartition(".")[0]) or ""
-            is_gone = package in view.own and package.endswith("/__init__.py") and view.module_file(name) is None
-            if is_gone and f"PyInit_{name.rpartition('.')[2]}" not in made:
-                yield name, path
+    for name, users in grouped((name, path) for path in sources for name in subject.cimports(path) or ()).items():
+        package = view.module_file(name.rpartition(".")[0]) or ""
+        is_gone = package in view.own and package.endswith("/__init__.py") and view.module_file(name) is None
+        if is_gone and len(users) > 1 and f"PyInit_{name.rpartition('.')[2]}" not in made:
+            yield name, users[0]
     for path, source in sources.items() if declared else ():
         data = source.read_at(0, min(source.size, LARGEST))
         yield from ((name, path) for name in declared if b"\0%b\0" % name.encode() in data)
@@ -330,8 +331,6 @@ def _may_be_meant(modules: list[str], listed: list[str]) -> bool:
     return importable or not tops.isdisjoint(listed)
 
 
-_OTHER_SYSTEMS = ("macos", "osx", "darwin", "linux", "unix", "posix", "x11", "wayland")
-"""What is in the names of modules that wheels for Windows have no more than a stub of: matplotlib's ``_macosx``."""
 _BUILT = (".lib", ".exp", ".pdb", ".a")
 """How files end that are made when an extension module is built."""
 _OF_ANOTHER_RELEASE = 4
@@ -494,7 +493,7 @@ class _Claims:
 
     def _may_be_made(self, package: str, name: str, *, sure: bool) -> bool:
         """Whether code may make a module, as that of imgui-bundle does, or it is one for other systems."""
-        if any(word in name for word in _OTHER_SYSTEMS) or "sys.modules" in self._code_of(package):
+        if any(word in name for word in OTHER_SYSTEMS) or "sys.modules" in self._code_of(package):
             return True
         if not sure and self._is_package(package) and self._may_define(package, name):
             return True
