@@ -106,10 +106,11 @@ class TestCython:
     @named_cases(
         "data, expected",
         {
-            "no Cython": ([b"thermo"], True),
+            "no Cython": ([b"thermo", b"PyImport_AddModule"], True),
+            "pygame: a word": ([b"thermo"], False),
             "imported": ([b"thermo", b"__pyx_capi__"], False),
-            "cantera: compiled into it": ([b"thermo", b"__pyx_capi__", b"PyInit_thermo"], True),
-            "not named": ([b"__pyx_capi__", b"my_thermo.pyx", b"PyInit_thermo.x"], False),
+            "cantera: compiled into it": ([b"thermo", b"__pyx_capi__", b"PyInit_thermo\0"], True),
+            "not named": ([b"__pyx_capi__", b"my_thermo.pyx", b"PyInit_thermo2\0"], False),
             "asyncpg: of its source": ([b"thermo", b"__pyx_capi__", b"cantera/thermo.pyx"], False),
         },
     )

@@ -204,7 +204,7 @@ MANGLED = "pkg-1.0.data/platlib/msvcp140-a4c2229bdc2a2a630acdc095b4d86008.dll"
         ({**BESIDE, "pkg/zlib.dll": forge_dll("zlib.dll")}, "pkg._core"),
         ({**BESIDE, "pkg/_core.pyi": "", "pkg/_a.pyd": forge_dll("_a.pyd")}, "pkg._core"),
         ({"ns/a.py": "from ns._core import f\n", "ns/_core.pyi": "", "ns/_a.pyd": forge_dll("_a.pyd")}, "ns._core"),
-        ({**BESIDE, "pkg/_core.pyi": "", "pkg/_a.pyd": forge_dll("_a.pyd") + b"\0_core\0"}, ""),
+        ({**BESIDE, "pkg/_core.pyi": "", "pkg/_a.pyd": forge_dll("_a.pyd") + b"\0_core\0PyImport_AddModule\0"}, ""),
         ({**BESIDE, "pkg/__init__.py": "import sys; sys.modules['pkg._core'] = sys", **STUB_AND_OTHER}, ""),
         ({"pkg/__init__.py": "", "pkg/a/__init__.py": "from .._core import f\n", **STUB_AND_OTHER}, "pkg._core"),
         ({"pkg/__init__.py": "import _pkg\n"}, "_pkg"),

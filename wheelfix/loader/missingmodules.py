@@ -48,7 +48,7 @@ _LATER = regex(
     re.MULTILINE,
 )
 """A function, or what only type checkers see: importing the file does not run it."""
-_MAKES_MODULES = regex(
+MAKES_MODULES = regex(
     r"sys\.modules(?:\[[^\n\]]{1,200}\][ \t]*=(?!=)|\.(?:setdefault|update)|[ \t]*[\n#;])"
     r"|__path__[ \t]*(?:\+?=(?!=)|\.(?:append|insert|extend))|meta_path|path_hooks"
 )
@@ -277,7 +277,7 @@ class MissingModules:
             way.append(certain[way[-1]])
         # That of six, as a package has it in itself, makes six.moves.urllib.
         runs = (*way[1:], *_prefixes(module.rpartition(".")[0]), *_prefixes(root))
-        if way[-1] != root or any(_MAKES_MODULES.search(self._text(name) or "") for name in runs):
+        if way[-1] != root or any(MAKES_MODULES.search(self._text(name) or "") for name in runs):
             return ""
         return "" if self._may_be_made(module) else self._view.module_file(way[1]) or ""
 

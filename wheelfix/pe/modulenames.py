@@ -54,6 +54,8 @@ LARGEST_SHIM = 64 << 10
 """Bytes of a module that only asks another one for its content."""
 _MAKE_MODULES = frozenset(("PyModule_Create2", "PyModuleDef_Init"))
 """One of these is called by modules with code of their own."""
+_ADDING = (b"PyImport_AddModule", b"PyImport_GetModuleDict", b"PyModule_New", b"pyo3")
+"""One of these is in modules in C, C++ or Rust that make others, and add them to those that are imported."""
 _RUST_SOURCES = ("\\mod.rs", "/mod.rs", ".rs")
 _MANY = 10_000
 """Places of a name in one file that are looked at."""
@@ -119,7 +121,7 @@ class CompiledNames:
         return b"pyo3" in data and self._is_rust_text(name)
 
     def may_make(self, module: str) -> bool:
-        """Whether it may make a module instead of importing it: it has the name; of Cython, the function's as well.
+        """Whether it may make a module instead of importing it: it has the name, and what makes or adds modules.
 
         Cantera has all of its modules in one file; asyncpg's names the source of another one, and imports that. Rust
         keeps short names in its instructions, and the paths of its sources in its data: fastwarc's has
@@ -127,8 +129,9 @@ class CompiledNames:
         """
         if b"pyo3" in self._data and any(f"{module}{end}".encode() in self._data for end in _RUST_SOURCES):
             return True
-        of_cython = b"__pyx_" in self._data or b".pyx\0" in self._data
-        return (not of_cython or f"PyInit_{module}".encode() in self._data) and self.has(module)
+        if b"__pyx_" in self._data or b".pyx\0" in self._data:
+            return f"PyInit_{module}\0".encode() in self._data and self.has(module)
+        return any(function in self._data for function in _ADDING) and self.has(module)
 
     def _is_rust_text(self, name: bytes) -> bool:
         """Whether some address of the name is used together with its length."""

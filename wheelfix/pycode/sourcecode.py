@@ -418,6 +418,8 @@ def _run_first(tree: ast.Module) -> Iterator[tuple[ast.Import | ast.ImportFrom, 
             ways = [node.body] if caught is None or any(isinstance(one, ast.Raise) for one in caught) else []
         elif isinstance(node, ast.If):
             ways = [node.body, node.orelse]
+        elif isinstance(node, ast.With) and not suppresses(node, NO_MODULE):
+            ways = [node.body]  # pyogrio's, in an environment for GDAL
         imports = [[one for one in way if isinstance(one, ast.Import | ast.ImportFrom)] for way in ways]
         words = [{alias.name.rpartition(".")[2] for one in way for alias in one.names} for way in imports]
         for one in (one for way in imports for one in way if is_lazy(one, None) is False):

@@ -10,7 +10,7 @@ from wheelfix.base.values import grouped, replace
 from wheelfix.knowledge.families import is_mangled
 from wheelfix.knowledge.providers import is_newest, module_owners, owners_of, released_modules
 from wheelfix.knowledge.system import classify
-from wheelfix.loader.missingmodules import MAKES_NAMES
+from wheelfix.loader.missingmodules import MAKES_MODULES, MAKES_NAMES
 from wheelfix.loader.packagecode import imported_modules, package_loads
 from wheelfix.loader.packageloading import module_name, stem
 from wheelfix.loader.requirements import Dependency, Requirements, fits
@@ -476,7 +476,7 @@ class _Claims:
         if self._is_there(module):
             return ""
         built = self._built.get(module, "")
-        if built and not (built.endswith(".pyi") and self._may_be_made(package, name, sure=sure)):
+        if built and not (built.endswith(".pyi") and self._may_be_made(package, name, sure=True)):
             return f"{built} is there"
         if module in self._released and not self._may_be_made(package, name, sure=sure):
             return "its newest release on PyPI has it"
@@ -493,7 +493,7 @@ class _Claims:
 
     def _may_be_made(self, package: str, name: str, *, sure: bool) -> bool:
         """Whether code may make a module, as that of imgui-bundle does, or it is one for other systems."""
-        if any(word in name for word in OTHER_SYSTEMS) or "sys.modules" in self._code_of(package):
+        if any(word in name for word in OTHER_SYSTEMS) or MAKES_MODULES.search(self._code_of(package)):
             return True
         if not sure and self._is_package(package) and self._may_define(package, name):
             return True
