@@ -354,8 +354,9 @@ def own_module(symptom: Symptom) -> str:
 
 def library_behind(symptom: Symptom) -> NamedLibrary | None:
     """Return the library that a compiled module stands for, or None."""
-    module = f"{symptom.package}.{own_module(symptom).rpartition('.')[2]}"
-    return next((one for one in libraries() if one.needed_by and one.needed_by.fullmatch(module)), None)
+    module = (own_module(symptom) or symptom.file.partition(".")[0]).rpartition(".")[2]
+    wanted = (one for one in libraries() if one.needed_by and one.needed_by.fullmatch(f"{symptom.package}.{module}"))
+    return next(wanted, None)
 
 
 def words_for(symptom: Symptom, missing: tuple[str, ...], *, candidates: bool = False) -> dict[str, str]:
@@ -694,7 +695,7 @@ _BROUGHT = 6
 def _brought(symptom: Symptom) -> str:
     """The DLLs that the wheel of a package brings, those that are called like the module first."""
     package, stem = _package(symptom), symptom.module.rpartition(".")[2].strip("_").lower().removeprefix("qt")
-    if not package or symptom.file or symptom.details.get("environment") == "conda":
+    if not package or symptom.file or symptom.details.get("environment") in ("conda", "msys2"):
         return ""
     names = sorted({re.sub(r"\{py\.?\}", "*", one) for one in brought_with(package)})
     if not names:
