@@ -46,6 +46,11 @@ CASES = {
         "api-ms-win-core-path-l1-1-0.dll as a file",
         "",
     ),
+    "qt-plugins-left-out": (
+        'built with PyInstaller\nqt.qpa.plugin: Could not find the Qt platform plugin "windows" in ""\n',
+        "left it out",
+        "",
+    ),
     "embeddable-build": (
         "C:\\c\\python_embeded\\Scripts>pip install x\n"
         '  File "C:\\T\\pip-install-1a2b3c4d\\x_0123456789abcdef0123456789abcdef\\setup.py", line 40, in <module>\n'

@@ -318,7 +318,10 @@ FAMILIES = {
     "file-missing": ["FileNotFoundError: [Errno 2] No such file or directory: 'data.csv'"],
     "cuda-no-device": ["ValueError: this trainer wants a card, and no GPU found on the machine"],
     "gpu-computation": ["RuntimeError: CUDA error: device-side assert triggered"],
-    "nvcc-and-compiler": [r"C:\VS\VC\Tools\MSVC\14.29.30037\include\xutility(1309): error : expected a '(' [x.vcxproj]"],
+    "rust-too-old": ["error[E0432]: unresolved import `std::ffi::c_char`"],
+    "nvcc-and-compiler": [
+        r"C:\VS\VC\Tools\MSVC\14.29.30037\include\xutility(1309): error : expected a '(' [x.vcxproj]"
+    ],
     "no-kernel-for-type": ["RuntimeError: \"addmm_impl_cpu_\" not implemented for 'Half'"],
     "model-mismatch": ["RuntimeError: Error(s) in loading state_dict for Net:\n\tMissing key(s) in state_dict: 'a'"],
     "git-failed": ["fatal: destination path 'foo' already exists and is not an empty folder."],
