@@ -51,6 +51,12 @@ CASES = {
         "left it out",
         "",
     ),
+    "nano-server": ("a container of Windows Nano Server 2019\n" + NOT_FOUND, "Nano Server", ""),
+    "loaded-by-java": (
+        "Exception in thread main java.lang.UnsatisfiedLinkError: The specified module could not be found.\n",
+        "Java loads it",
+        "",
+    ),
     "embeddable-build": (
         "C:\\c\\python_embeded\\Scripts>pip install x\n"
         '  File "C:\\T\\pip-install-1a2b3c4d\\x_0123456789abcdef0123456789abcdef\\setup.py", line 40, in <module>\n'
