@@ -142,6 +142,9 @@ def test_what_the_text_says_of_the_machine_is_in_the_cause_and_comes_first_in_th
         ("PyTorch version: 2.7.0+xpu\n" + IPEX, "is not the build"),
         ('  File "C:\\Program Files (x86)\\v\\Lib\\site-packages\\x\\a.py", line 1\n' + NOT_FOUND, "brackets"),
         ("OSError: [Errno 22] Invalid argument: 'C:\\\\a\\nb.txt'\n", "symbolic link"),
+        ("it does not work with foo==2.0.0\n" + NOT_FOUND, "works"),
+        ("Windows 10, and Windows 7 or later\n" + NO_FUNCTION, "Windows (7)"),
+        ("built with CUDA 11.8\n" + NOT_FOUND, "CUDA 11.8: a build"),
     ],
 )
 def test_nothing_is_said_that_the_text_does_not_say(text, not_said):
