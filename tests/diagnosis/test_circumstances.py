@@ -27,6 +27,43 @@ LONG = "ERROR: Could not install packages due to an OSError: [Errno 2] No such f
 )
 
 CASES = {
+    "old-windows-function": ("Windows Server 2008 R2\n" + NO_FUNCTION, "2008 R2", ""),
+    "old-windows": ("Windows 7 x64\n" + NOT_FOUND, "names Windows 7", ""),
+    "another-release-works": ("It works with foo==1.2.3\n" + NOT_FOUND, "foo==1.2.3 works", ""),
+    "cuda-named": (
+        "built with CUDA 11.8\n"
+        r"Could not find module 'C:\v\Lib\site-packages\llama_cpp\llama.dll' (or one of its dependencies).",
+        "CUDA 11.8",
+        "where.exe cudart64_*.dll",
+    ),
+    "dll-of-cygwin": (
+        "cygmagic-1.dll is on PATH\nOSError: exception: access violation writing 0x00000000\n",
+        "not of Cygwin",
+        "",
+    ),
+    "packing": (
+        "running py2exe\nerror: [Errno 2] No such file or directory: 'api-ms-win-core-path-l1-1-0.dll'\n",
+        "api-ms-win-core-path-l1-1-0.dll as a file",
+        "",
+    ),
+    "qt-plugins-left-out": (
+        'built with PyInstaller\nqt.qpa.plugin: Could not find the Qt platform plugin "windows" in ""\n',
+        "left it out",
+        "",
+    ),
+    "nano-server": ("a container of Windows Nano Server 2019\n" + NOT_FOUND, "Nano Server", ""),
+    "loaded-by-java": (
+        "Exception in thread main java.lang.UnsatisfiedLinkError: The specified module could not be found.\n",
+        "Java loads it",
+        "",
+    ),
+    "embeddable-build": (
+        "C:\\c\\python_embeded\\Scripts>pip install x\n"
+        '  File "C:\\T\\pip-install-1a2b3c4d\\x_0123456789abcdef0123456789abcdef\\setup.py", line 40, in <module>\n'
+        "ModuleNotFoundError: No module named 'op_builder'\n",
+        "embeddable Python",
+        "",
+    ),
     "arm-instructions": ("Windows 11 on ARM, Snapdragon X\n" + INIT_FAILED, "AVX2", "sysconfig.get_platform"),
     "arm-machine": ("This is Windows 11 ARM64 with Python 3.12.1 x86_64.\n" + NOT_VALID, "x64 Python", "get_platform"),
     "arm-wheel": ("C:\\Python311-arm64\\python.exe\n" + NO_WHEEL, "win_arm64", "pip debug"),
@@ -105,6 +142,9 @@ def test_what_the_text_says_of_the_machine_is_in_the_cause_and_comes_first_in_th
         ("PyTorch version: 2.7.0+xpu\n" + IPEX, "is not the build"),
         ('  File "C:\\Program Files (x86)\\v\\Lib\\site-packages\\x\\a.py", line 1\n' + NOT_FOUND, "brackets"),
         ("OSError: [Errno 22] Invalid argument: 'C:\\\\a\\nb.txt'\n", "symbolic link"),
+        ("it does not work with foo==2.0.0\n" + NOT_FOUND, "works"),
+        ("Windows 10, and Windows 7 or later\n" + NO_FUNCTION, "Windows (7)"),
+        ("built with CUDA 11.8\n" + NOT_FOUND, "CUDA 11.8: a build"),
     ],
 )
 def test_nothing_is_said_that_the_text_does_not_say(text, not_said):

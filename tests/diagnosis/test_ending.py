@@ -318,6 +318,13 @@ FAMILIES = {
     "file-missing": ["FileNotFoundError: [Errno 2] No such file or directory: 'data.csv'"],
     "cuda-no-device": ["ValueError: this trainer wants a card, and no GPU found on the machine"],
     "gpu-computation": ["RuntimeError: CUDA error: device-side assert triggered"],
+    "torch-device-unknown": ["RuntimeError: Expected one of cpu, cuda device type at start of device string: dml"],
+    "hdf-error": ["OSError: [Errno -101] NetCDF: HDF error: b'a.nc'"],
+    "python-not-registered": ["Python Version 3.5 required, which was not found in the registry"],
+    "rust-too-old": ["error[E0432]: unresolved import `std::ffi::c_char`"],
+    "nvcc-and-compiler": [
+        r"C:\VS\VC\Tools\MSVC\14.29.30037\include\xutility(1309): error : expected a '(' [x.vcxproj]"
+    ],
     "no-kernel-for-type": ["RuntimeError: \"addmm_impl_cpu_\" not implemented for 'Half'"],
     "model-mismatch": ["RuntimeError: Error(s) in loading state_dict for Net:\n\tMissing key(s) in state_dict: 'a'"],
     "git-failed": ["fatal: destination path 'foo' already exists and is not an empty folder."],

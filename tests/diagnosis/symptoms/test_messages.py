@@ -152,6 +152,9 @@ TEXTS = {
     "torch-other-build": "AssertionError: Torch not compiled with XPU enabled",
     "sycl-no-device": "No device of requested type available. -1 (PI_ERROR_DEVICE_NOT_FOUND)",
     "directml-no-adapter": "DirectML device enumeration: found 0 compatible adapters.",
+    "feature-not-built": "ECCODES ERROR   :  JPEG support not enabled.",
+    "rust-nightly": "process didn't exit successfully: `rustc - --crate-name ___ -Z mutable-noalias` (exit code: 1)",
+    "pip-too-old": "This version of pip does not implement PEP 517 so it cannot build a wheel without 'setuptools'.",
     "tensorrt-plan": "The engine plan file is not compatible with this version of TensorRT, expecting 8.6 got 8.5",
     "cuda-path-spaces": "'C:\\Program' is not recognized as an internal or external command,",
 }

@@ -452,7 +452,7 @@ def circumstances() -> tuple[Circumstance, ...]:
 def in_circumstances(cause: Cause, facts: Mapping[str, str], symptom: Symptom | None = None) -> Cause:
     """Return a cause with what the facts of its text add to it; a fact that is the cause itself takes its place."""
     if symptom is not None:
-        facts = {**facts, **symptom.details, "code": str(symptom.code or "")}
+        facts = {**facts, **symptom.details, "code": str(symptom.code or ""), "package": symptom.package}
     said = "".join(f"{name}={value};" for name, value in sorted(facts.items()))
     words = defaultdict(str, {**(words_for(symptom, cause.likely_missing) if symptom else {}), **facts})
     for one in circumstances():

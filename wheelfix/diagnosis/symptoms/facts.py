@@ -92,40 +92,10 @@ _CHANGED = regex(
 )
 """What conda replaced by another version."""
 _PROGRAMS = frozenset(
-    {
-        "anaconda",
-        "blender",
-        "cx-freeze",
-        "nuitka",
-        "pyinstaller",
-        "conda",
-        "cuda",
-        "cudnn",
-        "gdal",
-        "python",
-        "qgis",
-        "rocm",
-        "tensorrt",
-        "version",
-    }
+    ("anaconda blender cx-freeze nuitka pyinstaller conda cuda cudnn gdal python qgis rocm tensorrt version").split()
 )
-_NO_PROGRAM = frozenset(
-    {
-        "application",
-        "driver",
-        "file",
-        "fault-module",
-        "info",
-        "line",
-        "module",
-        "os",
-        "served",
-        "update",
-        "what",
-        "which",
-    }
-)
-_BEFORE_VERSION = frozenset({"and", "for", "in", "is", "of", "on", "to", "with"})
+_NO_PROGRAM = frozenset("application driver file fault-module info line module os served update what which".split())
+_BEFORE_VERSION = frozenset("and for in is of on to with".split())
 """Words before "version" that are not the name of what it is the version of."""
 _OTHER_NAMES = {
     "pytorch": "torch",

@@ -176,6 +176,15 @@ class Pair:
     source: str
 
 
+@frozen
+class Header:
+    """A header that builds include, and whose it is."""
+
+    name: re.Pattern[str]
+    whose: str
+    source: str
+
+
 def parse_messages(table: str, text: str) -> tuple[tuple[Message, ...], tuple[Wording, ...]]:
     """Turn the table's text into values; a message without words, or with one not in lower case, is refused."""
     check = Checker(table, text)
@@ -190,14 +199,14 @@ def parse_messages(table: str, text: str) -> tuple[tuple[Message, ...], tuple[Wo
     return found, worded
 
 
-def parse_libraries(table: str, text: str) -> tuple[tuple[NamedLibrary, ...], tuple[Pair, ...]]:
+def parse_libraries(table: str, text: str) -> tuple[tuple[NamedLibrary, ...], tuple[Pair, ...], tuple[Header, ...]]:
     """Turn the table's text into values; every fault is reported at once."""
     check = Checker(table, text)
     found = check.values("library", NamedLibrary)
     check.unique("library", (f"{row.name}, {row.about}" for row in found))
-    belonging = check.values("pair", Pair)
+    others = check.values("pair", Pair), check.values("header", Header)
     _finish(check, found)
-    return found, belonging
+    return found, *others
 
 
 def _finish(check: Checker, rows: Iterable[_WordedRow]) -> None:
@@ -224,7 +233,7 @@ def wordings() -> tuple[Wording, ...]:
 
 
 @lru_cache(maxsize=1)
-def _libraries() -> tuple[tuple[NamedLibrary, ...], tuple[Pair, ...]]:
+def _libraries() -> tuple[tuple[NamedLibrary, ...], tuple[Pair, ...], tuple[Header, ...]]:
     return parse_libraries(LIBRARIES, table_text(LIBRARIES))
 
 
@@ -236,6 +245,11 @@ def libraries() -> tuple[NamedLibrary, ...]:
 def pairs() -> tuple[Pair, ...]:
     """Return every pair of the table."""
     return _libraries()[1]
+
+
+def headers() -> tuple[Header, ...]:
+    """Return the headers of which the table knows whose they are."""
+    return _libraries()[2]
 
 
 @lru_cache(maxsize=1)
@@ -354,8 +368,9 @@ def own_module(symptom: Symptom) -> str:
 
 def library_behind(symptom: Symptom) -> NamedLibrary | None:
     """Return the library that a compiled module stands for, or None."""
-    module = f"{symptom.package}.{own_module(symptom).rpartition('.')[2]}"
-    return next((one for one in libraries() if one.needed_by and one.needed_by.fullmatch(module)), None)
+    module = (own_module(symptom) or symptom.file.partition(".")[0]).rpartition(".")[2]
+    wanted = (one for one in libraries() if one.needed_by and one.needed_by.fullmatch(f"{symptom.package}.{module}"))
+    return next(wanted, None)
 
 
 def words_for(symptom: Symptom, missing: tuple[str, ...], *, candidates: bool = False) -> dict[str, str]:
@@ -405,7 +420,7 @@ def _file_words(symptom: Symptom, names: tuple[str, ...], behind: str) -> dict[s
         "full_path": path if "\\" in path and not {"'", "%", UNNAMED} & {*path} else "",
         "names": _and(names) or "a part",
         "subject": f": {details['subject']}" if "subject" in details else "; the line names it",
-        "header": _whose_header(details.get("subject", "")),
+        "header": next((one.whose for one in headers() if one.name.fullmatch(details.get("subject", ""))), ""),
         "named": f": {_and(symptom.dlls)}" if symptom.dlls else "",
         "dll": symptom.dlls[0] if symptom.dlls else "a DLL",
         "vc_arch": {"32-bit": "x86", "ARM64": "arm64"}.get(details.get("bitness", ""), "x64"),
@@ -431,23 +446,6 @@ def _file_words(symptom: Symptom, names: tuple[str, ...], behind: str) -> dict[s
         "env_option": f' --env "{prefix}"' if prefix else "",
         "package_folder": _package_folder(symptom),
     }
-
-
-_HEADERS = {
-    r"Python\.h|pyconfig\.h": "It is a header of Python, which the embeddable Python does not have. ",
-    r"(?:io|stdio|stdlib|string|ctype|math|float|limits|errno|assert|time|crtdbg|corecrt|windows|winsock2)\.h": (
-        "It comes with the Windows SDK, a part of the Build Tools for C++, which is not installed or not known here. "
-    ),
-    r"(?:unistd|sched|dlfcn|pthread|dirent|strings|termios|poll|pwd|grp|netdb|syslog|execinfo|libgen|fnmatch|glob|regex"
-    r"|ifaddrs|endian|byteswap|alloca|semaphore|sys/(?!types|stat)\w+|net/\w+|netinet/\w+|arpa/inet|linux/\w+)\.h": (
-        "It is a header of Unix, which no installation brings to Windows: this source was not written for it. "
-    ),
-}
-
-
-def _whose_header(name: str) -> str:
-    """Where a header comes from that is not one of a library."""
-    return next((whose for pattern, whose in _HEADERS.items() if re.fullmatch(pattern, name, re.IGNORECASE)), "")
 
 
 def _crashed_in(symptom: Symptom) -> str:
@@ -694,7 +692,7 @@ _BROUGHT = 6
 def _brought(symptom: Symptom) -> str:
     """The DLLs that the wheel of a package brings, those that are called like the module first."""
     package, stem = _package(symptom), symptom.module.rpartition(".")[2].strip("_").lower().removeprefix("qt")
-    if not package or symptom.file or symptom.details.get("environment") == "conda":
+    if not package or symptom.file or symptom.details.get("environment") in ("conda", "msys2"):
         return ""
     names = sorted({re.sub(r"\{py\.?\}", "*", one) for one in brought_with(package)})
     if not names:
@@ -756,22 +754,10 @@ def _arch(capability: str) -> str:
 _HOLE = regex(r"\{(\w+)\}")
 _OPTIONAL = frozenset({"env_option"})
 _NAMES_A_DISTRIBUTION = frozenset(
-    {
-        "package",
-        "upgradable",
-        "again",
-        "torchvision",
-        "vendor_command",
-        "library_command",
-        "torch_241",
-        "torch_together",
-        "torch_for_card",
-        "torch_cpu",
-        "torch_cuda",
-        "ask_wheel",
-        "build_here",
-        "collect",
-    }
+    (
+        "package upgradable again torchvision vendor_command library_command torch_241 torch_together "
+        "torch_for_card torch_cpu torch_cuda ask_wheel build_here collect"
+    ).split()
 )
 """Without these a remedy stays advice in words: nothing says which distribution, or which build of it, is meant."""
 

@@ -559,7 +559,7 @@ class _Notes:
         # What somebody found to be absent, where the error names only what needs it.
         wanted = facts.get("wanted", "")
         others = {one.file.lower() for one in self._found.values()}
-        if symptom.code == 126 and not symptom.dlls and wanted and wanted.lower() not in others:
+        if symptom.code in (126, 0xC0000135) and not symptom.dlls and wanted and wanted.lower() not in others:
             symptom = replace(symptom, dlls=(wanted,))
         return replace(symptom, details={**of_process(facts), **symptom.details})
 
