@@ -213,7 +213,7 @@ def test_whole_files_have_no_only_fault(tmp_path, run):
     """torch 2.7.1 on a machine without the VC++ runtime: "it is the only fault in these files", which have none."""
     files = {
         "pkg/__init__.py": b"from pkg import _x\n",
-        "pkg/_x.pyd": forge_dll("_x.pyd", imports={"MSVCP140.dll": []}),
+        "pkg/_x.pyd": "imports MSVCP140.dll:",
     }
     wheel = build_wheel(tmp_path, files=files)
     text = "ImportError: DLL load failed while importing _x: The specified module could not be found."

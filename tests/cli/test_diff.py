@@ -8,8 +8,7 @@ import re
 import pytest
 
 from tests.support.schemas import validate
-from tests.support.wheels import build_wheel, extension, library
-from tools.forge import forge_dll
+from tests.support.wheels import build_wheel, extension
 from wheelfix.cli.main import main
 
 
@@ -20,10 +19,10 @@ def wheels(tmp_path, monkeypatch):
     module = extension("dep.dll", "python311.dll:Py_Initialize")
     old = {
         "demo/_x.cp311-win_amd64.pyd": module,
-        "demo/dep.dll": library("dep.dll"),
-        "demo/help.dll": forge_dll("help.dll", version=(1, 0, 0, 0)),
+        "demo/dep.dll": "",
+        "demo/help.dll": "version 1.0.0.0",
     }
-    new = {**old, "demo/help.dll": forge_dll("help.dll", version=(1, 2, 0, 0)), "demo/more.dll": forge_dll("more.dll")}
+    new = {**old, "demo/help.dll": "version 1.2.0.0", "demo/more.dll": ""}
     del new["demo/dep.dll"]
     build_wheel(tmp_path / "old", "demo", files=old)
     build_wheel(tmp_path / "new", "demo", "1.1", files=new)

@@ -143,7 +143,7 @@ def test_explain_takes_numbers(run):
 
 
 def test_a_name_alone_is_the_newest_wheel_on_the_index(tmp_path, monkeypatch, run):
-    files = {"demo/_x.cp311-win_amd64.pyd": extension()}
+    files = {"demo/_x.cp311-win_amd64.pyd": ""}
     wheels = [build_wheel(tmp_path / "files", "demo", version, files=files) for version in ("1.2", "1.10")]
     for name in ("PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_NO_INDEX"):
         monkeypatch.delenv(name, raising=False)

@@ -189,7 +189,7 @@ def test_dry_run_starts_and_writes_nothing(wheel, sign):
 
 
 def test_a_wheel_without_images(tmp_path, signer, sign):
-    pure = build_wheel(tmp_path / "dist", "pure", tags="py3-none-any", files={"pure.py": "", "x.dll": "text"})
+    pure = build_wheel(tmp_path / "dist", "pure", tags="py3-none-any", files={"pure.py": "", "x.dll": b"text"})
     out = sign(pure, "--with", f"{signer} {{files}}").out
     assert "It has no PE file." in out
     assert "x.dll is not a PE file, so it cannot be signed" in out

@@ -11,7 +11,7 @@ import pytest
 from tests.real.listing import listed
 from tests.support.tables import named_cases
 from tests.support.tiers import cache_folder, unavailable
-from tests.support.wheels import build_wheel, library
+from tests.support.wheels import build_wheel
 from tools.forge import forge_dll
 from tools.take_one_out import write_without
 from wheelfix import scan
@@ -26,16 +26,7 @@ SETS_PATH = (
 )
 
 
-def module(*imports: str, python: str = "python311.dll") -> bytes:
-    needs = {name: ["f"] for name in (*imports, python)}
-    return forge_dll("_x.pyd", imports=needs, exports=["PyInit__x"])
-
-
-def other(*imports: str, machine: Machine = Machine.X86) -> bytes:
-    return forge_dll("tool.exe", imports={name: ["f"] for name in imports}, machine=machine)
-
-
-GOOD = {"pkg/__init__.py": "from . import _x\n", "pkg/_x.cp311-win_amd64.pyd": module()}
+GOOD = {"pkg/__init__.py": "from . import _x\n", "pkg/_x.cp311-win_amd64.pyd": "imports python311.dll"}
 EXITS = (
     "import os, sys\nfrom ctypes import *\nfolder = 'x64' if sys.maxsize > 2**32 else 'x86'\n"
     "try:\n    lib = cdll.LoadLibrary(os.path.dirname(__file__) + os.sep + folder + os.sep + 'v.dll')\n"
@@ -58,8 +49,8 @@ LOADS = "import ctypes\nlib = ctypes.windll.wintab99\n"
         "PATH before 3.8": (
             {
                 "pkg/__init__.py": SETS_PATH,
-                "pkg/_x.cp37-win_amd64.pyd": module("a.dll", python="python37.dll"),
-                "pkg/libs/a.dll": library("a.dll"),
+                "pkg/_x.cp37-win_amd64.pyd": "imports a.dll, python37.dll",
+                "pkg/libs/a.dll": "",
             },
             "cp37-cp37m-win_amd64",
             "ok",
@@ -67,19 +58,19 @@ LOADS = "import ctypes\nlib = ctypes.windll.wintab99\n"
         "PATH from 3.8 on": (
             {
                 "pkg/__init__.py": SETS_PATH,
-                "pkg/_x.cp311-win_amd64.pyd": module("a.dll"),
-                "pkg/libs/a.dll": library("a.dll"),
+                "pkg/_x.cp311-win_amd64.pyd": "imports a.dll",
+                "pkg/libs/a.dll": "",
             },
             "cp311-cp311-win_amd64",
             "broken WF305",
         ),
         "a program for x86": (
-            {**GOOD, "pkg/w32/tool.exe": other("gone.dll", "MSVCR100.dll")},
+            {**GOOD, "pkg/w32/tool.exe": "for x86; imports gone.dll, MSVCR100.dll"},
             "cp311-cp311-win_amd64",
             "ok WF204",
         ),
         "a DLL for ARM64": (
-            {**GOOD, "pkg/arm/x.dll": other("gone.dll", machine=Machine.ARM64)},
+            {**GOOD, "pkg/arm/x.dll": "for arm64; imports gone.dll"},
             "cp311-cp311-win_amd64",
             "ok WF204",
         ),
@@ -96,13 +87,17 @@ LOADS = "import ctypes\nlib = ctypes.windll.wintab99\n"
         "folders of other Pythons": (
             {
                 **GOOD,
-                "pkg/cp310/_x.pyd": module("gone.dll", python="python310.dll"),
-                "pkg/py39/_x.cp39-win_amd64.pyd": module("gone.dll", python="python39.dll"),
+                "pkg/cp310/_x.pyd": "imports gone.dll, python310.dll",
+                "pkg/py39/_x.cp39-win_amd64.pyd": "imports gone.dll, python39.dll",
             },
             "cp311-cp311-win_amd64",
             "ok",
         ),
-        "its name": ({**GOOD, "pkg/cp310/_x.pyd": module("gone.dll")}, "cp311-cp311-win_amd64", "broken WF301"),
+        "its name": (
+            {**GOOD, "pkg/cp310/_x.pyd": "imports gone.dll"},
+            "cp311-cp311-win_amd64",
+            "broken WF301",
+        ),
         "macOS only": (
             {"pkg/__init__.py": "from . import _x\n", "pkg/_x.cpython-311-darwin.so": MACH_O},
             "cp311-cp311-win_amd64",
@@ -122,9 +117,9 @@ LOADS = "import ctypes\nlib = ctypes.windll.wintab99\n"
             "py3-none-any",
             "risky WF314",
         ),
-        "caught, exits": ({"pkg/__init__.py": EXITS, "pkg/x86/v.dll": other()}, "py3-none-any", "broken WF204 WF314"),
+        "caught, exits": ({"pkg/__init__.py": EXITS, "pkg/x86/v.dll": "for x86"}, "py3-none-any", "broken WF204 WF314"),
         "caught, goes on": (
-            {"pkg/__init__.py": EXITS.replace("sys.exit('no')", "pass"), "pkg/x86/v.dll": other()},
+            {"pkg/__init__.py": EXITS.replace("sys.exit('no')", "pass"), "pkg/x86/v.dll": "for x86"},
             "py3-none-any",
             "ok WF204",
         ),

@@ -118,17 +118,15 @@ def prepare():
 )
 def test_what_others_have_loaded_or_added(tmp_path, own, others, verdict):
     """A good set was broken, because extension modules of others, and what they import in turn, were not followed."""
-    user = build_wheel(
-        tmp_path, "user", files={**own, "user/_ext.pyd": extension("flux.dll", name="_ext")}, requires=["flux"]
-    )
-    dlls = {"flux/flux.dll": library("flux.dll")}
+    user = build_wheel(tmp_path, "user", files={**own, "user/_ext.pyd": "imports flux.dll"}, requires=["flux"])
+    dlls = {"flux/flux.dll": ""}
     flux = build_wheel(tmp_path, "flux", "2.1", files={**others, **dlls})
     assert scanned([user, flux], together=True)["user"].verdict is verdict
 
 
 def test_code_that_knows_nothing_of_a_distribution_does_not_add_its_folder(tmp_path):
     """numpy computes names of modules, too: no reason to doubt that another distribution's folder is missing."""
-    files = {"user/__init__.py": "import mid\n", "user/_ext.pyd": extension("flux.dll", name="_ext")}
+    files = {"user/__init__.py": "import mid\n", "user/_ext.pyd": "imports flux.dll"}
     user = build_wheel(tmp_path, "user", files=files, requires=["flux", "mid"])
     code = "import importlib\nfor name in ['js' + 'on']:\n    importlib.import_module(name)\n"
     mid = build_wheel(tmp_path, "mid", files={"mid/__init__.py": code})
@@ -200,7 +198,7 @@ class TestTogether:
     def test_the_code_of_others_runs_after_what_it_imports(self, tmp_path):
         """robotpy's parts: the DLL that user needs is loaded by flux, after the DLL that this one needs by base."""
         loads = "import os, ctypes\nctypes.CDLL(os.path.join(os.path.dirname(__file__), '{}.dll'))\n"
-        base = {"base/__init__.py": loads.format("base"), "base/base.dll": library("base.dll:g")}
+        base = {"base/__init__.py": loads.format("base"), "base/base.dll": "exports g"}
         dll = library("flux.dll", "base.dll:g")
         files = {"flux/__init__.py": "import base\n" + loads.format("flux"), "flux/flux.dll": dll}
         wheels = [
@@ -229,7 +227,7 @@ class TestTogether:
         files = {
             "torch/__init__.py": "",
             "torch/version.py": "__version__ = '2.9.1+cpu'\ncuda = None\n",
-            "torch/lib/c10.dll": library("c10.dll"),
+            "torch/lib/c10.dll": "",
         }
         torch = build_wheel(tmp_path, "torch", "2.9.1", files=files)
         one = user(tmp_path, "import torch\n", needed="c10.dll", requires=("torch",))
@@ -277,7 +275,7 @@ class TestWith:
     )
     def test_a_module_that_is_not_installed(self, tmp_path, code, verdict):
         """mkl_fft imports mkl only where scipy is installed."""
-        files = {"user/__init__.py": code, "user/_ext.pyd": extension(name="_ext")}
+        files = {"user/__init__.py": code, "user/_ext.pyd": ""}
         env = install(build_wheel(tmp_path, "user", files=files, requires=["flux"]), tmp_path / "env")
         assert scanned([env])["user"].verdict is verdict
 
@@ -293,7 +291,7 @@ class TestWith:
         },
     )
     def test_the_line_that_is_raised_for_a_module_that_is_not_installed(self, tmp_path, code, message):
-        files = {"user/__init__.py": code, "user/_ext.pyd": extension(name="_ext")}
+        files = {"user/__init__.py": code, "user/_ext.pyd": ""}
         env = install(build_wheel(tmp_path, "user", files=files, requires=["flux"]), tmp_path / "env")
         report = scanned([env])["user"]
         assert report.first_failure.message == message
@@ -363,7 +361,7 @@ class TestWith:
         """To install the first once more, as was said, does not give it the module."""
         files = {
             "flux/storage/__init__.py": "import flux.runtime\nfrom flux import _storage\n",
-            "flux/_storage.pyd": extension(name="_storage"),
+            "flux/_storage.pyd": "",
         }
         env = install(build_wheel(tmp_path, "flux-storage", "1.0", files=files, requires=requires), tmp_path / "env")
         report = scanned([env])["flux-storage"]
@@ -491,7 +489,7 @@ class TestEnvironment:
 
     def test_a_library_without_the_distribution_that_it_requires_is_risky(self, tmp_path):
         """nvidia-libmathdx has DLLs for others to load, which nobody can without nvidia-cuda-nvrtc."""
-        files = {"nvidia/mathdx/bin/mathdx.dll": forge_dll("mathdx.dll", imports={"nvrtc64_120_0.dll": ["f"]})}
+        files = {"nvidia/mathdx/bin/mathdx.dll": "imports nvrtc64_120_0.dll"}
         for requires, said in (
             ("nvidia-cuda-nvrtc-cu12", "nvidia-cuda-nvrtc-cu12 should have it and is not installed"),
             ("nvidia-cuda-nvrtc-cu12; extra == 'all'", ""),  # as kivy-deps-gstreamer is for Kivy
@@ -531,7 +529,7 @@ class TestEnvironment:
         code = "import os, sys\nos.add_dll_directory(os.path.join(sys.prefix, 'share', 'flux', 'bin'))\n"
         files = {
             "flux/__init__.py": code,
-            "flux-2.1.data/data/share/flux/bin/flux.dll": library("flux.dll"),
+            "flux-2.1.data/data/share/flux/bin/flux.dll": "",
         }
         wheel = build_wheel(tmp_path, "flux", "2.1", files=files)
         env = install(wheel, install(user(tmp_path), tmp_path / "env"))
@@ -552,7 +550,7 @@ def test_code_of_a_distribution_that_is_reported_too_is_followed_once(tmp_path, 
         build_wheel(
             tmp_path,
             name,
-            files={f"{name}/__init__.py": "import flux\n", f"{name}/_ext.pyd": extension("flux.dll", name="_ext")},
+            files={f"{name}/__init__.py": "import flux\n", f"{name}/_ext.pyd": "imports flux.dll"},
         )
         for name in ("first", "second")
     ]
@@ -565,7 +563,7 @@ def test_a_modelled_package_of_others_is_not_followed(tmp_path, monkeypatch):
     """What importing torch loads is known: its code was followed for the sake of ``torch.ops``."""
     code = "import os, torch\ntorch.ops.load_library(os.path.join(os.path.dirname(__file__), 'own.dll'))\n"
     own = forge_dll("own.dll", imports={"c10.dll": ("f",)})
-    files = {"torch/__init__.py": "from ops import ops\n", "torch/lib/c10.dll": library("c10.dll")}
+    files = {"torch/__init__.py": "from ops import ops\n", "torch/lib/c10.dll": ""}
     torch = build_wheel(tmp_path, "torch", "2.9", files=files)
     wheel = build_wheel(tmp_path, "user", files={"user/__init__.py": code, "user/own.dll": own})
     followed = []
@@ -598,7 +596,7 @@ def test_others_load_what_the_code_needs_also_where_its_import_is_not_decided(tm
     )
     own = forge_dll("own.dll", imports={"flux.dll": ("f",)})
     wheel = build_wheel(tmp_path, "user", files={"user/__init__.py": code, "user/own.dll": own})
-    files = {"torch/__init__.py": "", "torch/lib/flux.dll": library("flux.dll")}
+    files = {"torch/__init__.py": "", "torch/lib/flux.dll": ""}
     beside = flux(tmp_path) if other == "flux" else build_wheel(tmp_path, "torch", "2.9", files=files)
     assert scanned([wheel, beside], together=True)["user"].verdict is Verdict.OK
 
@@ -606,7 +604,7 @@ def test_others_load_what_the_code_needs_also_where_its_import_is_not_decided(tm
 def test_a_module_of_another_distribution_that_its_code_imports_in_a_handler(tmp_path):
     """clingo imports ``_clingo``, and ``clingo._clingo`` if there is none; clingo-lpx with --deps was called broken."""
     code = "try:\n    from _flux import f\nexcept ImportError:\n    from ._flux import f\n"
-    files = {"flux/__init__.py": code, "flux/_flux.pyd": library("_flux.pyd:f,PyInit__flux")}
+    files = {"flux/__init__.py": code, "flux/_flux.pyd": "exports f, PyInit__flux"}
     other = build_wheel(tmp_path, "flux", "2.1", files=files)
     own = user(tmp_path, "import flux\nfrom . import _ext\n", needed="_flux.pyd")
     assert scanned([own, other], together=True)["user"].verdict in (Verdict.OK, Verdict.UNSURE)

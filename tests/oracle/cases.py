@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.oracle.graph import Dll, Graph, Load
+from tests.support.images import arguments
 from wheelfix.base.parsing import load_toml
-from wheelfix.model import Machine, Symbol
+from wheelfix.model import Machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,32 +26,12 @@ class Case:
 
 
 def read_dll(text: str) -> Dll:
-    """Read a DLL as ``cases.toml`` writes it."""
-    path, _, clauses = text.partition(": ")
-    imports, delay, exports, forwarders, more = [], [], [], [], {}
-    for word, _, rest in (clause.partition(" ") for clause in clauses.split("; ") if clause):
-        dll, colon, symbols = rest.partition(":")
-        wanted = (dll, tuple(map(_symbol, filter(None, symbols.split(",")))) if colon else ("f",))
-        match word:
-            case "imports":
-                imports.append(wanted)
-            case "delays":
-                delay.append(wanted)
-            case "exports":
-                named = (one.partition("@") for one in rest.split())
-                exports = [(name, int(ordinal)) if ordinal else name for name, _, ordinal in named]
-            case "forwards":
-                symbol, _, target = rest.partition(" to ")
-                forwarders.append((_symbol(symbol), target))
-            case "flags":
-                more["load_flags"] = int(rest, 16)
-            case "no":
-                more["content"] = b"no image"
-    return Dll(path, tuple(imports), tuple(delay), tuple(exports), tuple(forwarders), **more)
-
-
-def _symbol(text: str) -> Symbol:
-    return int(text) if text.isdigit() else text
+    """Read a DLL as ``cases.toml`` writes it: its path, and the image in words."""
+    path, _, words = text.partition(": ")
+    if words == "no image":
+        return Dll(path, content=b"no image")
+    given = arguments(words)
+    return Dll(path, **given | {"forwarders": tuple(given.get("forwarders", {}).items())})
 
 
 def cases(process: Machine) -> list[Case]:

@@ -123,7 +123,7 @@ def test_generated_cases_are_of_every_sort():
         "one name in several folders": any(
             len({dll.name.lower() for dll in graph.dlls}) < len(graph.dlls) for graph in graphs
         ),
-        "delay loads": any(dll.delay for dll in dlls),
+        "delay loads": any(dll.delay_imports for dll in dlls),
         "forwarders": any(dll.forwarders for dll in dlls),
         "wrong machines": len({dll.machine for dll in dlls}) == 4,
         "no image": any(dll.content is not None for dll in dlls),

@@ -53,7 +53,7 @@ def broken(tmp_path: Path) -> Path:
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     """An index with the wheel of NVIDIA that has the DLL, as far as the provider index knows, and some ballast."""
-    files = {f"{FOLDER}/{CUPTI}": DLL, f"{FOLDER}/checkpoint.dll": forge_dll("checkpoint.dll")}
+    files = {f"{FOLDER}/{CUPTI}": DLL, f"{FOLDER}/checkpoint.dll": ""}
     own = vendor(tmp_path, "nvidia_cuda_cupti_cu11", "11.7.101", files, ["License: NVIDIA Proprietary Software"])
     with index_of([own, vendor(tmp_path, "nvidia_cuda_cupti_cu11", "11.8.87", {})]) as found:
         monkeypatch.setenv("PIP_INDEX_URL", f"{found.url.replace('//', '//me:hunter2@')}/simple")

@@ -46,7 +46,7 @@ EXTENSION = {"pkg/_m.cp311-win_amd64.pyd": MODULE}
 
 def with_sound(tmp_path: Path, files: dict[str, bytes | str], **options: Any) -> Repaired:
     """The repair of a package with a root that has snd.dll, and low.dll that it imports."""
-    root = lay(tmp_path / "root", {"snd.dll": SND, "low.dll": library("low.dll")})
+    root = lay(tmp_path / "root", {"snd.dll": SND, "low.dll": ""})
     return repaired(build_wheel(tmp_path / "dist", files=files, requires=("cffi",)), root, **options)
 
 
@@ -72,7 +72,7 @@ def test_a_namesake_elsewhere_in_the_wheel_does_not_answer_the_load(tmp_path):
     wrong = {
         "pkg/__init__.py": ON_PATH,
         "pkg/snd.dll": SND,
-        "pkg/low.dll": library("low.dll"),
+        "pkg/low.dll": "",
     }
     wheel = build_wheel(tmp_path, files={**wrong, **EXTENSION}, requires=("cffi",))
     report = scan(wheel)
@@ -102,7 +102,7 @@ def test_an_included_dll_goes_where_code_looks_for_it(tmp_path):
 
 
 def test_an_included_dll_never_goes_into_the_root_of_the_wheel(tmp_path):
-    files = {"pkg/__init__.py": "", "_m.cp311-win_amd64.pyd": forge_dll("_m.pyd")}
+    files = {"pkg/__init__.py": "", "_m.cp311-win_amd64.pyd": ""}
     with pytest.raises(UsageError, match=r"--include snd\.dll") as caught:
         with_sound(tmp_path, files, include=("snd.dll",))
     assert "--dest" in caught.value.hint

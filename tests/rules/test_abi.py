@@ -260,7 +260,7 @@ def test_a_wheel_that_is_newer_than_the_tables(name, version, said):
 )
 def test_a_prefix_says_what_its_python_has(tag, files, imported, verdict, tmp_path):
     """--python PREFIX asks the files in that folder and not the table: a hint of WF418 promises it."""
-    prefix = lay(tmp_path / "prefix", {"python.exe": forge_dll("python.exe"), "Lib/site-packages/README.txt": b""})
+    prefix = lay(tmp_path / "prefix", {"python.exe": "", "Lib/site-packages/README.txt": b""})
     lay(
         prefix, {name: forge_dll(name.rpartition("/")[2], exports=["PyOfThisBuild", "PyObject_Call"]) for name in files}
     )

@@ -9,7 +9,6 @@ import pytest
 from tests.rules.subjects import LIB, SITE, codes, dll, edge, linked, loads, run, scanned, subject, torch, wheel
 from tests.support.tables import named_cases
 from tests.support.wheels import ALONE, build_wheel, extension, library
-from tools.forge import forge_dll
 from wheelfix.base.options import RepairOptions
 from wheelfix.errors import CannotRepair
 from wheelfix.exam.scan import scan
@@ -247,9 +246,9 @@ def test_a_folder_that_code_may_add_softens_the_verdict(where, source, severity,
     files = {
         "pkg/__init__.py": "from . import _environment, _core\n",
         "pkg/_environment.py": "",
-        "pkg/_core.pyd": extension("foo.dll", name="_core"),
-        "pkg/.data/lib/foo.dll": library("foo.dll"),
-        "pkg/readable/other.dll": forge_dll("other.dll"),
+        "pkg/_core.pyd": "imports foo.dll",
+        "pkg/.data/lib/foo.dll": "",
+        "pkg/readable/other.dll": "",
     }
     report = scanned(tmp_path, {**files, where: source})
     assert codes(report, "WF305") == [f"WF305:{severity if where == 'pkg/_environment.py' else 'error'}"]
@@ -272,7 +271,7 @@ def test_qt_passes_over_plugins_that_do_not_load(path, needed, core, expected):
 @named_cases(
     "other, severity, ending",
     {
-        "one of two": ({"pkg/_base.pyd": extension(name="_base")}, "info", "and continues"),
+        "one of two": ({"pkg/_base.pyd": ""}, "info", "and continues"),
         "the only one": ({}, "warning", "and continues, without any of its extension modules"),
     },
 )
@@ -280,7 +279,7 @@ def test_an_import_that_the_code_catches_is_told_as_such(other, severity, ending
     """numba tries its TBB backend, and takes another when there is no tbb12.dll; pymongoarrow has one module."""
     files = {
         "pkg/__init__.py": b"try:\n    from pkg import _tbb\nexcept ImportError:\n    pass\n",
-        "pkg/_tbb.pyd": extension("gone.dll", name="_tbb"),
+        "pkg/_tbb.pyd": "imports gone.dll",
         **other,
     }
     report = scanned(tmp_path, files)
@@ -329,8 +328,8 @@ def test_a_file_that_the_package_loads_after_its_import_is_said_to_be(tmp_path):
     """ONNX Runtime's import succeeds without CUDA; a session that asks for CUDA does not."""
     files = {
         "onnxruntime/__init__.py": b"",
-        "onnxruntime/capi/onnxruntime_pybind11_state.pyd": forge_dll("onnxruntime_pybind11_state.pyd"),
-        "onnxruntime/capi/onnxruntime_providers_cuda.dll": forge_dll("p.dll", imports={"cublas64_12.dll": ["f"]}),
+        "onnxruntime/capi/onnxruntime_pybind11_state.pyd": "",
+        "onnxruntime/capi/onnxruntime_providers_cuda.dll": "imports cublas64_12.dll",
     }
     wheel_path = build_wheel(tmp_path, "onnxruntime_gpu", "1.22.0", files=files)
     report = scan(wheel_path, ALONE)
@@ -345,8 +344,8 @@ def test_a_file_that_the_package_loads_after_its_import_is_said_to_be(tmp_path):
 BRIDGE = extension("torch_cpu.dll", name="_bridge")
 MPI = {
     "pkg/__init__.py": "from pkg import _main\n",
-    "pkg/_main.cp311-win_amd64.pyd": extension(name="_main"),
-    "pkg/mpi.cp311-win_amd64.pyd": extension("impi.dll", name="mpi"),
+    "pkg/_main.cp311-win_amd64.pyd": "",
+    "pkg/mpi.cp311-win_amd64.pyd": "imports impi.dll",
 }
 ADDS_CUDA = "import os\nos.add_dll_directory(os.environ['CUDA_PATH'] + '\\\\bin')\nfrom pkg import _x\n"
 IF_THERE_IS_CUDA = (
@@ -373,7 +372,7 @@ VERDICTS = {
         {
             "pkg/__init__.py": "from pkg import _x",
             "pkg/board.py": "def show():\n    import tensorflow\n",
-            "pkg/_x.cp311-win_amd64.pyd": extension("libiomp5md.dll:omp_get_num_threads"),
+            "pkg/_x.cp311-win_amd64.pyd": "imports libiomp5md.dll:omp_get_num_threads",
         },
     ),
     "CuPy adds the folder of an installed toolkit, which has NVRTC and its built-ins": (
@@ -399,7 +398,7 @@ VERDICTS = {
     "daal4py has a module for Intel MPI, which no Python file imports": (Verdict.RISKY, MPI),
     "its DLL is not known": (
         Verdict.BROKEN,
-        {**MPI, "pkg/mpi.cp311-win_amd64.pyd": extension("unheard-of.dll", name="mpi")},
+        {**MPI, "pkg/mpi.cp311-win_amd64.pyd": "imports unheard-of.dll"},
     ),
     "imagecodecs has a table of its modules, and stubs for those that cannot be imported": (
         Verdict.RISKY,
@@ -411,7 +410,7 @@ VERDICTS = {
     ),
     "tensorrt_bindings imports tensorrt_libs, which it does not require, if it is there": (
         Verdict.BROKEN,
-        {"pkg/__init__.py": IF_IT_CAN, "pkg/_ext.pyd": extension("nvpkg_11.dll", name="_ext")},
+        {"pkg/__init__.py": IF_IT_CAN, "pkg/_ext.pyd": "imports nvpkg_11.dll"},
     ),
 }
 
@@ -437,8 +436,8 @@ def test_a_dll_that_code_may_load_first_is_not_called_out_of_reach(tmp_path, lis
     )
     files = {
         "pkg/__init__.py": init,
-        "pkg/_core.pyd": extension("foo.dll", name="_core"),
-        "pkg/lib/foo.dll": library("foo.dll"),
+        "pkg/_core.pyd": "imports foo.dll",
+        "pkg/lib/foo.dll": "",
     }
     report = scanned(tmp_path, files)
     said = [str(item.severity) for item in report.findings if item.code == "WF305"]
@@ -450,7 +449,7 @@ def test_a_dll_in_the_folder_of_a_distribution_that_is_required(tmp_path, requir
     """The __init__.py of meshlib, which adds meshlib_core.libs, is in meshlib-core."""
     name = "glfw3-8c4b29f52180830e2de2231ea79a9248.dll"
     files = {
-        "pkg/_core.pyd": extension(name, name="_core"),
+        "pkg/_core.pyd": f"imports {name}",
         f"frobnicate_core.libs/{name}": library(name),
     }
     wheel = build_wheel(tmp_path, files=files, requires=requires)
@@ -465,7 +464,7 @@ def test_a_dll_that_delvewheel_named_for_the_wheel_is_missing_also_where_the_fai
     gone = "libde265-0-da04b6b2448c39c0b7f218769dedb2f1.dll"
     files = {
         "pkg/__init__.py": "try:\n    import _pkg\nexcept ImportError:\n    _pkg = None\n",
-        "_pkg.cp311-win_amd64.pyd": extension(gone, name="_pkg"),
+        "_pkg.cp311-win_amd64.pyd": f"imports {gone}",
     }
     wheel = build_wheel(tmp_path, files=files)
     report = scan(wheel)
@@ -480,13 +479,13 @@ UNREAD = "import ctypes\nctypes.CDLL(open('name').read())\n"
     "files, promised",
     {
         "a module": (
-            {"pkg/_core.pyd": extension("foo.dll", name="_core")},
+            {"pkg/_core.pyd": "imports foo.dll"},
             True,
         ),
-        "lcm: a program": ({"bin/tool.exe": forge_dll("tool.exe", imports={"foo.dll": ["f"]})}, False),
+        "lcm: a program": ({"bin/tool.exe": "imports foo.dll"}, False),
         "Shapely 1.7: code that was not read stops a repair": (
             {
-                "pkg/_core.pyd": extension("foo.dll", name="_core"),
+                "pkg/_core.pyd": "imports foo.dll",
                 "pkg/__init__.py": UNREAD,
             },
             False,
@@ -494,7 +493,7 @@ UNREAD = "import ctypes\nctypes.CDLL(open('name').read())\n"
     },
 )
 def test_a_repair_is_promised_only_where_it_copies(tmp_path, files, promised):
-    report = scanned(tmp_path, {"pkg/__init__.py": "", "pkg/bin/foo.dll": library("foo.dll"), **files})
+    report = scanned(tmp_path, {"pkg/__init__.py": "", "pkg/bin/foo.dll": "", **files})
     (item,) = (one for one in report.findings if one.code == "WF305")
     assert "a copy beside" in item.hint
     assert [step.command for step in next_steps(report, report.findings, ())] == (

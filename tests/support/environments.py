@@ -7,6 +7,8 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.support.images import content
+
 
 def install(wheel: Path, prefix: Path, site: Path | None = None) -> Path:
     """Unpack a wheel into a prefix, ``.data`` folders and their rows of RECORD included, and return the prefix."""
@@ -34,9 +36,9 @@ def install(wheel: Path, prefix: Path, site: Path | None = None) -> Path:
 
 
 def lay(prefix: Path, files: Mapping[str, bytes | str]) -> Path:
-    """Write files below a prefix and return it."""
+    """Write files below a prefix and return it; images may be in words."""
     for name, data in files.items():
         path = prefix / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data.encode() if isinstance(data, str) else data)
+        path.write_bytes(content(name, data))
     return prefix

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.views import make_view
-from tests.support.wheels import build_wheel, extension, library
+from tests.support.wheels import build_wheel, extension
 from wheelfix import scan
 from wheelfix.base.options import ScanOptions
 from wheelfix.loader.packages import kivy
@@ -57,14 +57,14 @@ def scanned(folder: Path, dlls: dict[str, bytes]) -> ScanReport:
 
 
 def test_the_folder_of_a_dependency_is_searched(tmp_path):
-    report = scanned(tmp_path, {"SDL2_image.dll": library("SDL2_image.dll")})
+    report = scanned(tmp_path, {"SDL2_image.dll": ""})
     assert report.first_failure is None
     assert report.verdict is Verdict.OK, report.findings
 
 
 def test_a_dll_that_the_dependency_does_not_have_may_be_in_another_one(tmp_path):
     """The set is not complete, and Kivy catches the failure: no error is claimed."""
-    report = scanned(tmp_path, {"SDL2.dll": library("SDL2.dll")})
+    report = scanned(tmp_path, {"SDL2.dll": ""})
     assert report.first_failure is None
     assert report.verdict is Verdict.RISKY
 

@@ -63,7 +63,7 @@ def test_what_makes_cuda_available(code, metadata, clause):
         make_view(
             {
                 "Lib/site-packages/onnxruntime/__init__.py": code,
-                f"{CAPI}onnxruntime_providers_cuda.dll": forge_dll("cuda.dll"),
+                f"{CAPI}onnxruntime_providers_cuda.dll": "",
                 f"{CAPI}build_and_package_info.py": NEW,
                 "Lib/site-packages/onnxruntime_gpu-1.31.1.dist-info/METADATA": metadata,
             }
