@@ -21,7 +21,6 @@ from wheelfix.model import (
     OwnedBy,
     Provider,
     PythonRuntime,
-    Severity,
     VcRedist,
     Verdict,
 )
@@ -234,63 +233,6 @@ def test_each_year_has_a_runtime_of_its_own(name, python, expected):
     assert isinstance(edge.provider, VcRedist | PythonRuntime)
 
 
-RAISED = "try:\n    from ._core import f\nexcept ImportError as e:\n    raise ImportError('build _core') from e\n"
-SWIG = 'if __package__ or "." in __name__:\n    from . import _core\nelse:\n    import _core\n'
-
-
-@named_cases(
-    "files, missing",
-    {
-        "nlopt: a module that SWIG made": (
-            {"pkg/__init__.py": "from .pkg import *\n", "pkg/pkg.py": SWIG},
-            "pkg._core",
-        ),
-        "blosc: a module two packages down": (
-            {"pkg/__init__.py": "from pkg.a.b import c\n", "pkg/a/b.py": "from .core import f\n"},
-            "pkg.a.core",
-        ),
-        "one of several": (
-            {"pkg/__init__.py": "from . import (\n    a,\n    _core,\n)\n", "pkg/a.py": ""},
-            "pkg._core",
-        ),
-        "in a function and after it": (
-            {"pkg/__init__.py": "def f(\n    a,\n):\n    from . import _core\n\nfrom . import _core\n"},
-            "pkg._core",
-        ),
-        "chord_romanizer: another exception": ({"pkg/__init__.py": RAISED}, "pkg._core"),
-        "pyzmq: caught": (
-            {"pkg/__init__.py": "try:\n    from . import _core\nexcept ImportError:\n    _core = None\n"},
-            "",
-        ),
-        "in a function": ({"pkg/__init__.py": "def core():\n    from . import _core\n"}, ""),
-        "there": (
-            {"pkg/__init__.py": "from . import _core\n", "pkg/_core.cp311-win_amd64.pyd": ""},
-            "",
-        ),
-        "a name by a star": (
-            {"pkg/__init__.py": "from .a import *\nfrom . import core\n", "pkg/a.py": "core = 1\n"},
-            "",
-        ),
-        "another name": (
-            {"pkg/__init__.py": "from .a import core\n", "pkg/a.py": "from . import b as core\n", "pkg/b.py": ""},
-            "",
-        ),
-        "pyarrow: not imported": (
-            {"pkg/__init__.py": "", "pkg/cuda.py": "from pkg._cuda import Context\n", "pkg/lib.pyd": ""},
-            "",
-        ),
-    },
-)
-def test_a_module_that_was_left_out_of_the_wheel(tmp_path, files, missing):
-    report = scan(build_wheel(tmp_path, files=files))
-    found = [item.subject for item in report.findings if item.code == "WF332"]
-    assert found == ([missing] if missing else [])
-    assert (report.verdict is Verdict.BROKEN) == (report.first_failure is not None) == bool(missing)
-    if report.first_failure is not None:
-        assert report.first_failure.explanation == "No file of the package is that module."
-        assert missing.rpartition(".")[2] in report.first_failure.message
-
-
 LATER = """
 def interface(
     kind="dense",
@@ -317,55 +259,6 @@ def test_an_import_is_not_followed_for_what_it_does_not_run(tmp_path, monkeypatc
     wheel = build_wheel(tmp_path, files={"pkg/__init__.py": "import pkg.gone\n"})
     scan(wheel)
     assert followed == ["pkg"]
-
-
-@named_cases(
-    "package, requires, verdict",
-    {
-        "of another name": ("pkg", ("numpy",), Verdict.BROKEN),
-        "PyQt5.sip is a file of PyQt5-sip": ("pkg", ("pkg-core",), Verdict.RISKY),
-        "cramjam: for an extra": ("pkg", ("pkg-core; extra == 'more'", "pkg[more]; extra == 'all'"), Verdict.BROKEN),
-        "mkl-service: known not to": ("mkl", ("mkl",), Verdict.BROKEN),
-    },
-)
-def test_unless_another_distribution_may_have_it(tmp_path, package, requires, verdict):
-    files = {f"{package}/__init__.py": f"from {package} import _core\n"}
-    report = scan(build_wheel(tmp_path, files=files, requires=requires))
-    assert report.verdict is verdict
-
-
-OPEN = "import random\nif random.random() < 2:\n    from . import other\nfrom .a import b\n"
-FAR = {"pkg/__init__.py": "".join(f"from . import m{count}\n" for count in range(80))}
-FAR |= {f"pkg/m{count}.py": "from ._gone import f\n" if count == 79 else "" for count in range(80)}
-
-
-@named_cases(
-    "files, tag, found",
-    {
-        "mdtraj": ({"pkg/__init__.py": OPEN, "pkg/a.py": "from ._gone import f\n"}, "cp311", True),
-        "numba: a name": ({"pkg/__init__.py": OPEN, "pkg/a.py": "from pkg import _gone\n"}, "cp311", True),
-        "a condition": ({"pkg/__init__.py": OPEN, "pkg/a.py": "if OTHER:\n    from ._gone import f\n"}, "cp311", False),
-        "a name of the package": (
-            {"pkg/__init__.py": f"{OPEN}'_gone'\n", "pkg/a.py": "from pkg import _gone\n"},
-            "cp311",
-            False,
-        ),
-        "found elsewhere": (
-            {"pkg/__init__.py": f"__path__.append('x')\n{OPEN}", "pkg/a.py": "from pkg._gone import f\n"},
-            "cp311",
-            False,
-        ),
-        "old": ({"pkg/__init__.py": "from ._gone import f\n"}, "cp37", True),
-        "pandas: far": (FAR, "cp311", True),
-    },
-)
-def test_a_module_that_is_imported_for_certain_in_an_import_that_is_not_followed_to_its_end(
-    tmp_path, files, tag, found
-):
-    own = {"pkg/other.py": "", "pkg/_a.pyd": "", **files}
-    report = scan(build_wheel(tmp_path, "pkg", "1.0", f"{tag}-{tag}-win_amd64", files=own))
-    errors = [item.subject for item in report.findings if item.severity is Severity.ERROR and item.code == "WF332"]
-    assert errors == (["pkg._gone"] if found else [])
 
 
 @pytest.mark.parametrize("caught, follows", [("ImportError", 0), ("OSError", 1)])
