@@ -57,35 +57,6 @@ def test_every_command_has_help_with_examples(name, capsys):
     assert max(map(len, out.splitlines())) <= 100
 
 
-def test_help_of_a_command_by_word(capsys):
-    assert door.main(["help", "explain"]) == 0
-    assert "usage: wheelfix explain" in capsys.readouterr().out
-
-
-def test_no_command_shows_help_and_is_usage(capsys):
-    assert door.main([]) == 2
-    assert "commands:" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    "argv, what, hint",
-    [
-        (["scna"], "there is no command 'scna'", "did you mean 'scan'?"),
-        (["zzzzzz"], "there is no command 'zzzzzz'", "'wheelfix --help' lists the commands"),
-        (["--verison"], "wheelfix does not know '--verison'", "did you mean '--version'?"),
-        (["explain", "--fromat=json"], "wheelfix explain does not know '--fromat'", "did you mean '--format'?"),
-    ],
-)
-def test_slips(argv, what, hint, capsys):
-    assert door.main(argv) == 2
-    assert capsys.readouterr().err == f"wheelfix: error: {what}\n  hint: {hint}\n"
-
-
-def test_a_wrong_choice_names_the_right_ones(capsys):
-    assert door.main(["explain", "--format", "jsno"]) == 2
-    assert "'jsno' is not one of text, markdown, json; did you mean 'json'?" in capsys.readouterr().err
-
-
 def failing(monkeypatch, error: BaseException) -> None:
     """Make ``wheelfix explain`` raise."""
 

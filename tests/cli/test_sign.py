@@ -345,24 +345,6 @@ def test_one_bad_wheel_does_not_stop_the_others(wheel, signer, sign):
 
 # -------------------------------------------------------------------------------------------------------- the command
 
-REFUSED = {
-    "no file": ("signtool sign", "has no {file}"),
-    "nothing": ("", "needs a command"),
-    "both": ("x {file} {files}", "contradict each other"),
-    "files in a word": ("x --in={files}", "a word of its own"),
-    "an open quotation mark": ('x "{file}', "cannot be split"),
-    "a batch file": ("sign.bat {file}", "batch file"),
-    "a batch file with a path": ("./sign.cmd {file}", "batch file"),
-    "several copies": ("x {files} {out}", "contradict each other"),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_a_command_that_makes_no_sense(wheel, sign, name):
-    command, message = REFUSED[name]
-    err = sign(wheel, "--with", command, code=Exit.USAGE).err
-    assert message in err
-
 
 def test_a_program_that_is_not_there(wheel, sign, tmp_path, monkeypatch):
     """And one that lies in the current folder is never taken for the one that was meant."""
