@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.support.tables import named_cases
@@ -9,6 +11,7 @@ from tests.support.views import make_view
 from tests.support.wheels import ALONE, build_wheel, extension, needing
 from tools.forge import forge_dll
 from wheelfix.base.options import ScanOptions
+from wheelfix.base.parsing import load_toml
 from wheelfix.exam.scan import scan
 from wheelfix.loader.followed import FollowedImports
 from wheelfix.loader.profile import Profile
@@ -67,30 +70,15 @@ def provider(
     return found
 
 
+CASES = load_toml(Path(__file__).with_name("evidence.toml").read_text("utf-8"))
 MANGLED = "fmt-450cb758114ce857a00a619d174671f2.dll"
-GLFW = "glfw3-8c4b29f52180830e2de2231ea79a9248.dll"
-GLFW_DLL = forge_dll("glfw3.dll")
-JAVA = "import os\nhome = os.environ.get('JAVA_HOME')\n"
 THEN = "from . import _core\n"
 
 
-@named_cases(
-    "name, requires, expected",
-    {
-        "without extras": ("frobnicate.dll", "uvicorn", Missing),
-        "not on Windows": ("frobnicate.dll", 'uvicorn[standard]; sys_platform == "linux"', Missing),
-        "part of a compiler": ("msvcp140d.dll", "uvicorn[standard]", Missing),
-        "named by delvewheel": (MANGLED, "uvicorn[standard]", Missing),
-        "the compiler's runtime": ("libomp140.x86_64.dll", "flux-runtime-of-nobody", Missing),
-        # torch 2.7.1's METADATA names nvidia-cudnn-cu12 for Linux, in its Windows wheel too.
-        "torch: on Linux": ("cudnn64_9.dll", 'nvidia-cudnn-cu12; sys_platform == "linux"', Missing),
-        "everywhere": ("cudnn64_9.dll", "nvidia-cudnn-cu12==9.5.1.17", OwnedBy),
-        "required": ("c10.dll", "torch", OwnedBy),
-        "an extra": ("c10.dll", "torch; extra == 'gpu'", MayComeFrom),
-    },
-)
-def test_what_is_required(name, requires, expected):
-    assert isinstance(provider(name, (requires,), "import torch\n" + THEN if requires == "torch" else THEN), expected)
+@named_cases("case", {f"{group}: {name}": case for group, rows in CASES.items() for name, case in rows.items()})
+def test_who_provides_a_dll(case):
+    found = provider(case["needs"], tuple(case.get("requires", ())), case.get("code", THEN), case.get("files"))
+    assert type(found).__name__ == case["by"]
 
 
 def test_what_the_extras_of_a_requirement_bring_is_not_known():
@@ -98,43 +86,6 @@ def test_what_the_extras_of_a_requirement_bring_is_not_known():
     found = provider("frobnicate.dll", ("uvicorn[standard]",))
     assert isinstance(found, MayComeFrom)
     assert found.distributions == ("uvicorn[standard]",)
-
-
-@named_cases(
-    "name, where, code, expected",
-    {
-        # pyjnius adds the folder of the Java that it finds.
-        "the code looks for Java": ("jvm.dll", "env.py", JAVA, MayComeFrom),
-        "it does not look for Java": ("jvm.dll", "env.py", "", Missing),
-        "imported, not required": ("c10.dll", "__init__.py", f"import torch\n{THEN}", MayComeFrom),
-        # h5py's hdf5.dll "may come from tables", and gssapi64.dll from k5test, which tests import.
-        "tests": ("c10.dll", "tests/test_dtype.py", "import torch\n", Missing),
-        "loads of tests": ("x.dll", "tests/test_raw.py", "import frob\nfrob.CDLL('y.dll')\n", Missing),
-        "inside try": (
-            "c10.dll",
-            "__init__.py",
-            f"try:\n    import torch\nexcept ImportError:\n    pass\n{THEN}",
-            Missing,
-        ),
-        "a file that runs later": ("c10.dll", "other.py", "import torch\n", Missing),
-        "own and standard": ("c10.dll", "__init__.py", f"import __main__, pkg, json\n{THEN}", Missing),
-        "unknown name": ("c10.dll", "__init__.py", f"import frobnicate_libs\n{THEN}", Missing),
-        "unread folder": (
-            "c10.dll",
-            "__init__.py",
-            f"import os\nos.add_dll_directory(os.environ['PROJECT'])\n{THEN}",
-            Missing,
-        ),
-    },
-)
-def test_what_code_says(name, where, code, expected):
-    assert isinstance(provider(name, files={f"pkg/{where}": code}), expected)
-
-
-@named_cases("folder, expected", {"theirs": ("frobnicate_core.libs", MayComeFrom), "its own": ("pkg.libs", Missing)})
-def test_a_wheel_that_was_repaired_together_with_one_that_it_requires(folder, expected):
-    """meshlib has DLLs in meshlib_core.libs, and imports others that only meshlib-core has there."""
-    assert isinstance(provider(MANGLED, ("frobnicate-core==1.0",), files={f"{folder}/{GLFW}": GLFW_DLL}), expected)
 
 
 def test_a_distribution_that_has_a_dll_comes_before_those_of_which_nothing_is_known():
@@ -356,23 +307,3 @@ def test_what_is_imported_first_may_add_the_folder_that_distributions_share(tmp_
     )
     options = ScanOptions(roots=ALONE.roots, beside=(other,) if beside else ())
     assert scan(wheel, options).verdict is expected
-
-
-NAMES_TORCH = forge_dll("_more.pyd", exports=["PyInit__more"], sections={".names": b"\0torch\0"})
-
-
-@named_cases(
-    "requires, code, files, expected",
-    {
-        "imported": ("torch", "import torch\n" + THEN, {}, OwnedBy),
-        "never": ("torch", THEN, {}, MayComeFrom),
-        "NumPy does not": ("torch", "import numpy\n" + THEN, {}, MayComeFrom),
-        "torchvision does": ("torch", "import torchvision\n" + THEN, {}, OwnedBy),
-        "what is not known may": ("torch", "import flux_of_nobody\n" + THEN, {}, OwnedBy),
-        "a function": ("torch", THEN, {"pkg/other.py": "def run():\n    import torch\n"}, OwnedBy),
-        "Cython": ("torch", THEN, {"pkg/_more.pyd": NAMES_TORCH}, OwnedBy),
-    },
-)
-def test_a_distribution_that_loads_its_dlls_when_it_is_imported_has_to_be(requires, code, files, expected):
-    """An extension of torch whose package does not import torch was OK, and is broken where torch is at hand."""
-    assert isinstance(provider("c10.dll", (requires, "numpy", "torchvision"), code, files), expected)
