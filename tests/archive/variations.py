@@ -7,11 +7,10 @@ import struct
 import unicodedata
 import zlib
 from collections.abc import Callable
-from pathlib import Path
 
 from tests.archive.byhand import Entry, deflate, extra_field
 from tests.archive.drafts import Draft
-from wheelfix.base.parsing import load_toml
+from tests.support.tables import read_table
 
 SCHEMES = ("purelib", "platlib", "data", "scripts", "headers")
 PLACES = ("pkg/lib.dll", "pkg/other.dll", "PKG/LIB.DLL", "pkg/Lib.dll", "lib.dll", "pkg/__init__.py")
@@ -84,7 +83,7 @@ def entry_points(dice: random.Random, made: Draft) -> None:
 
 # ------------------------------------------------------------------------------------------------------- names
 
-CHOICES = load_toml(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+CHOICES = read_table(__file__, "variations.toml")
 LONG = {
     "255 characters": "pkg/" + "n" * 255,
     "256 characters": "pkg/" + "n" * 256,

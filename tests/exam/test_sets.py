@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 from tests.support.environments import install, lay
-from tests.support.tables import named_cases
+from tests.support.tables import grouped, named_cases, read_table
 from tests.support.wheels import build_wheel, extension, library
 from tools.forge import forge_dll
 from wheelfix.base.options import ScanOptions
@@ -62,68 +62,6 @@ def prepare():
 """
 
 
-@named_cases(
-    "own, others, verdict",
-    {
-        "code loads it": ({"user/__init__.py": "import flux\n"}, {"flux/__init__.py": LOADS}, Verdict.OK),
-        "a module loads it": (
-            {"user/__init__.py": "import flux\n"},
-            {"flux/__init__.py": "from . import core\n", "flux/core.pyd": CORE},
-            Verdict.OK,
-        ),
-        "a module of a module": (
-            {"user/__init__.py": "from flux.sub import x\n"},
-            {"flux/__init__.py": "", "flux/sub.py": "from . import core\nx = 1\n", "flux/core.pyd": CORE},
-            Verdict.OK,
-        ),
-        "through a third": (
-            {"user/__init__.py": "import mid\n"},
-            {"mid/__init__.py": "from .a import x\n", "mid/a.py": "import flux\nx = 1\n", "flux/__init__.py": ADDS},
-            Verdict.OK,
-        ),
-        "its importer imports that first": (
-            {"user/__init__.py": "", "user/api.py": "from flux import core\nfrom user import _ext\n"},
-            {"flux/__init__.py": "", "flux/core.pyd": CORE},
-            Verdict.OK,
-        ),
-        "a computed import": (
-            {"user/__init__.py": "import mid\n"},
-            {
-                "mid/__init__.py": "import importlib\nfor name in ['fl' + 'ux']:\n    importlib.import_module(name)\n",
-                "flux/__init__.py": ADDS,
-            },
-            Verdict.OK,
-        ),
-        "not followed: a helper, as for p4p": (
-            {"user/__init__.py": "import flux.path\n"},
-            {
-                "flux/__init__.py": "",
-                "flux/path.py": "from dso import prepare\nprepare()\n",
-                "dso/__init__.py": "from .runtime import prepare\n",
-                "dso/runtime.py": HELPER,
-            },
-            Verdict.UNSURE,
-        ),
-        "not followed: code that has the folder's name in it": (
-            {"user/__init__.py": "import mid\n"},
-            {"mid/__init__.py": "import importlib\nimportlib.import_module(name)\nPLACES = 'flux', 'lib'\n"},
-            Verdict.UNSURE,
-        ),
-        "nothing imports it": (
-            {"user/__init__.py": "import mid\n"},
-            {"mid/__init__.py": "", "flux/__init__.py": ADDS},
-            Verdict.BROKEN,
-        ),
-    },
-)
-def test_what_others_have_loaded_or_added(tmp_path, own, others, verdict):
-    """A good set was broken, because extension modules of others, and what they import in turn, were not followed."""
-    user = build_wheel(tmp_path, "user", files={**own, "user/_ext.pyd": "imports flux.dll"}, requires=["flux"])
-    dlls = {"flux/flux.dll": ""}
-    flux = build_wheel(tmp_path, "flux", "2.1", files={**others, **dlls})
-    assert scanned([user, flux], together=True)["user"].verdict is verdict
-
-
 def test_code_that_knows_nothing_of_a_distribution_does_not_add_its_folder(tmp_path):
     """numpy computes names of modules, too: no reason to doubt that another distribution's folder is missing."""
     files = {"user/__init__.py": "import mid\n", "user/_ext.pyd": "imports flux.dll"}
@@ -134,48 +72,21 @@ def test_code_that_knows_nothing_of_a_distribution_does_not_add_its_folder(tmp_p
 
 
 DECIDES = "import importlib, pkgutil\nfor one in pkgutil.iter_modules():\n    importlib.import_module(one.name)\n"
-BY_METADATA = (
-    "import ctypes, importlib.metadata\nfor one in importlib.metadata.files('flux'):\n"
-    "    if one.match('*.dll'):\n        ctypes.CDLL(str(one.locate()))\n"
-)
-TOGETHER = {
-    "one answers the other": ({}, {}, "ok", 0),
-    "nothing adds the folder": ({}, {"code": ""}, "broken WF305", 126),
-    "nothing imports what adds the folder": ({"code": ""}, {}, "broken WF305", 126),
-    "another version": ({"symbols": ("f", "g")}, {}, "broken WF310", 127),
-    "for another processor": ({}, {"machine": Machine.X86}, "broken WF204", 193),
-    "code decides at run time": ({"code": DECIDES}, {}, "unsure WF308", 0),
-    "nothing runs the load": (
-        {},
-        {"code": "import ctypes\ndef later(name):\n    ctypes.CDLL(name)\n"},
-        "broken WF305",
-        126,
-    ),
-    "netgen loads the DLLs of netgen-occt, and its modules need them": ({"code": BY_METADATA}, {"code": ""}, "ok", 0),
-    "netgen computes what it loads: nobody may call ngsolve broken": (
-        {},
-        {"code": "import ctypes, json\nfor one in json.loads(input()):\n    ctypes.CDLL(one)\n"},
-        "unsure WF305: unless the code of flux loads it first",
-        0,
-    ),
-    "a folder that is computed": (
-        {},
-        {"code": "import os\nos.add_dll_directory(input())\n"},
-        "unsure WF305: unless the code of flux adds that folder",
-        0,
-    ),
-}
+SETS = {name: sides for name, *sides in grouped(read_table(__file__, "sets.toml"))}
+
+
+@named_cases("shared, row", SETS)
+def test_two_wheels(tmp_path, shared, row):
+    own, other = ({**shared[side], **row.get(side, {})} for side in ("user", "flux"))
+    user = build_wheel(tmp_path, "user", files=own, requires=["flux>=2"])
+    report = scanned([user, build_wheel(tmp_path, "flux", "2.1", files=other)], together=True)["user"]
+    assert " ".join([report.verdict, *sorted(codes(report))]) == row["verdict"]
+    assert (report.first_failure.code if report.first_failure else 0) == row.get("code", 0)
+    said = [item.message for item in report.findings if item.code == "WF305"]
+    assert "said" not in row or [row["said"] in message for message in said] == [True]
 
 
 class TestTogether:
-    @named_cases("own, other, expected, number", TOGETHER)
-    def test_two_wheels(self, tmp_path, own, other, expected, number):
-        report = scanned([user(tmp_path, **own), flux(tmp_path, **other)], together=True)["user"]
-        answer, _, said = expected.partition(": ")
-        assert " ".join([report.verdict, *sorted(codes(report))]) == answer
-        assert not said or [said in item.message for item in report.findings if item.code == "WF305"] == [True]
-        assert (report.first_failure.code if report.first_failure else 0) == number
-
     def test_who_serves_whom_is_said(self, tmp_path):
         """Also where the order of imports is not known: Kivy's _window_sdl2 had no needs at all."""
         for code in ("import flux\n", DECIDES):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from wheelfix.base.parsing import load_toml
+from tests.support.tables import read_table
 from wheelfix.knowledge import cards, companions, cuda, families, providers, system, targets
 from wheelfix.model import Machine
 
@@ -50,7 +49,7 @@ QUESTIONS: dict[str, Callable[..., Any]] = {
         need.name for need in companions.companions_of(dll, version=version) if need.required
     },
 }
-ANSWERS = load_toml(Path(__file__).with_name("answers.toml").read_text("utf-8"))
+ANSWERS = read_table(__file__, "answers.toml")
 
 
 def _symbols(names: str) -> list[str | int]:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from tests.support.tables import named_cases
+from tests.support.tables import grouped, named_cases, read_table
 from tests.support.views import make_view
 from tests.support.wheels import ALONE, build_wheel, extension, needing
 from tools.forge import forge_dll
 from wheelfix.base.options import ScanOptions
-from wheelfix.base.parsing import load_toml
 from wheelfix.exam.scan import scan
 from wheelfix.loader.followed import FollowedImports
 from wheelfix.loader.profile import Profile
@@ -70,12 +67,12 @@ def provider(
     return found
 
 
-CASES = load_toml(Path(__file__).with_name("evidence.toml").read_text("utf-8"))
+CASES = {name: row for name, _, row in grouped(read_table(__file__, "evidence.toml"))}
 MANGLED = "fmt-450cb758114ce857a00a619d174671f2.dll"
 THEN = "from . import _core\n"
 
 
-@named_cases("case", {f"{group}: {name}": case for group, rows in CASES.items() for name, case in rows.items()})
+@named_cases("case", CASES)
 def test_who_provides_a_dll(case):
     found = provider(case["needs"], tuple(case.get("requires", ())), case.get("code", THEN), case.get("files"))
     assert type(found).__name__ == case["by"]

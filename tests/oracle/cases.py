@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from tests.oracle.graph import Dll, Graph, Load
 from tests.support.images import arguments
-from wheelfix.base.parsing import load_toml
+from tests.support.tables import read_table
 from wheelfix.model import Machine
 
 
@@ -36,7 +35,7 @@ def read_dll(text: str) -> Dll:
 
 def cases(process: Machine) -> list[Case]:
     """Return every written case, for a process of a machine type."""
-    rows = load_toml(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+    rows = read_table(__file__, "cases.toml")
     return [*(_case(name, **row) for name, row in rows.items()), *_images(process)]
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from wheelfix.base.parsing import load_toml
+from tests.support.tables import read_table
 
 HEAD = "import ctypes, os, sys\nHERE = os.path.dirname(os.path.abspath(__file__))\n"
 
@@ -28,6 +27,6 @@ class CodeCase:
 SETS = {
     name: {case: CodeCase(**row) for case, row in rows.items()}
     for table in ("codecases.toml", "packagestyles.toml")
-    for name, rows in load_toml(Path(__file__).with_name(table).read_text("utf-8")).items()
+    for name, rows in read_table(__file__, table).items()
 }
 """The sets of packages in the order in which they were written."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.support.tables import named_cases
+from tests.support.tables import grouped, named_cases
 from tests.support.wheels import ALONE, DEFAULT_TAGS, build_wheel
 from wheelfix.base.parsing import load_toml
 from wheelfix.exam.scan import scan
@@ -31,11 +31,9 @@ class Case:
 
 def cases() -> Iterator[tuple[str, Case]]:
     for table in sorted(Path(__file__).with_name("wheels").glob("*.toml")):
-        for group, rows in load_toml(table.read_text("utf-8")).items():
-            shared = rows.pop("all")
-            for name, row in rows.items():
-                files = {**shared.get("files", {}), **row.get("files", {})}
-                yield f"{group}: {name}", Case(**{**shared, **row, "files": files})
+        for name, shared, row in grouped(load_toml(table.read_text("utf-8"))):
+            files = {**shared.get("files", {}), **row.get("files", {})}
+            yield f"{table.stem}, {name}", Case(**{**shared, **row, "files": files})
 
 
 @named_cases("case", dict(cases()))
