@@ -11,7 +11,6 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import parse_wheel_filename
 
-from tests.support.tables import named_cases
 from tests.support.tiers import impossible
 from tools.package_index import PackageIndex
 from tools.refresh import compiled_modules, compiled_table
@@ -72,24 +71,6 @@ def test_what_is_credited_to_a_distribution_is_in_its_wheels():
 
 
 LOOKED_AT = ("1.0", "1.5", "2.0", "2.5", "3.0")
-
-
-@pytest.mark.parametrize(
-    "versions, expected",
-    [
-        (("1.0", "1.5", "2.0", "2.5", "3.0"), ""),
-        (("2.0", "2.5"), "==2.*"),
-        (("1.0", "1.5", "2.0", "2.5"), "<3"),
-        (("3.0",), ">=3"),
-        (("2.5", "3.0"), ">=2.5"),
-        (("1.5", "2.0"), ">=1.5,<=2.0"),
-        (("1.0",), "==1.0"),
-        (("1.0", "2.0"), "<=2.0,!=1.5"),
-        (("1.0", "1.5", "2.5", "3.0"), "!=2.0"),
-    ],
-)
-def test_the_versions_that_have_a_dll(versions, expected):
-    assert versions_with([ShippedDll("a.dll", "a", "", versions, LOOKED_AT)]) == expected
 
 
 def test_a_dll_that_moved_to_another_folder():
@@ -230,33 +211,6 @@ def test_a_name_with_the_version_of_python(index):
     assert index.shipped("core312-9.3.dll") == index.shipped("core3.12-9.4.dll") == ()
     assert index.shipped("pywintypes27.dll") == ()
     assert index.shipped("pywintypes.dll") == ()
-
-
-@named_cases(
-    "distribution, specifier, name, expected",
-    {
-        "all": ("mkl", "", "shared.dll", Ships.YES),
-        "all that fit": ("MKL", ">=2022", "mkl_core.2.dll", Ships.YES),
-        "none that fits": ("mkl", ">=2022", "mkl_core.1.dll", Ships.NO),
-        "some that fit": ("mkl", ">=2021", "mkl_core.1.dll", Ships.SOME),
-        "not at all": ("mkl", "", "other.dll", Ships.NO),
-        "without DLLs": ("six", "", "mkl_core.2.dll", Ships.NO),
-        "not in the index": ("numpy", "", "mkl_core.2.dll", Ships.UNKNOWN),
-        "name with a hash": ("mkl", "", "x-0123456789abcdef0123456789abcdef.dll", Ships.UNKNOWN),
-        "name with a short hash": ("mkl", "", "x-0123cdef.dll", Ships.UNKNOWN),
-        "newer than what was looked at": ("mkl", ">=2026", "mkl_core.2.dll", Ships.UNKNOWN),
-        "compared as a text": ("mkl", "===2022.0", "mkl_core.2.dll", Ships.UNKNOWN),
-        "build of another index": ("mkl", "==2022.1.0+cu121", "mkl_core.2.dll", Ships.UNKNOWN),
-        "between two that have it": ("qt", "==6.9.1", "qtcore.dll", Ships.YES),
-        "between two without it": ("qt", "==6.9.1", "qtnew.dll", Ships.NO),
-        "between two that disagree": ("qt", "~=6.9.4", "qtnew.dll", Ships.UNKNOWN),
-        "name with a version that changes": ("qt", "==6.9.1", "qt-6.9.1.dll", Ships.UNKNOWN),
-        "name with a version that does not change": ("qt", "==6.9.1", "core3.1-9.4.dll", Ships.NO),
-        "extension module that may have a tag": ("qt", "", "_base.pyd", Ships.UNKNOWN),
-    },
-)
-def test_whether_a_distribution_ships_a_name(index, distribution, specifier, name, expected):
-    assert index.ships(distribution, specifier, name).ships is expected
 
 
 def test_an_answer_says_how_it_is_known(index):

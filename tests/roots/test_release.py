@@ -20,7 +20,6 @@ from wheelfix.roots.release import (
     OneRelease,
     Wanted,
     compatibility,
-    cuda_of_package,
     cuda_release_of,
     possible_releases,
     shown_version,
@@ -97,24 +96,6 @@ def test_a_folder_of_another_release_is_not_believed_against_the_name_of_the_dll
         (own,) = index.candidates("cublas64_12.dll")
         assert cuda_release_of(stray, index) == "11"
         assert cuda_release_of(own, index) == "12.1"
-
-
-@pytest.mark.parametrize(
-    "package, version, cuda",
-    [
-        ("nvidia-cuda-cupti-cu11", "11.7.101", "11.7"),
-        ("nvidia_cuda_nvrtc_cu12", "12.4.127", "12.4"),
-        ("cuda-cudart", "12.6.77", "12.6"),
-        ("nvidia-cublas-cu11", "11.10.3.66", "11"),
-        ("cupy-cuda11x", "11.6.0", "11"),
-        ("torch", "2.0.1+cu117", "11.7"),
-        ("libcublas", "12.4.5.8", ""),
-        ("nvidia-cuda-runtime", "0.0.1", ""),
-        ("", "", ""),
-    ],
-)
-def test_release_of_a_package(package, version, cuda):
-    assert cuda_of_package(package, version) == cuda
 
 
 def test_a_patch_makes_no_other_release():

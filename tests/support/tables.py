@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import enum
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,3 +28,17 @@ def grouped(table: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any], dic
         for name, row in rows.items():
             if name != "all":
                 yield f"{group}: {name}", rows.get("all", {}), row
+
+
+def answers(question: Callable[..., Any], rows: Mapping[str, Any]) -> dict[str, Any]:
+    """Ask a function what a table asks: words with commas between them."""
+    return {asked: _plain(question(*asked.split(", "))) for asked in rows}
+
+
+def _plain(answer: Any) -> Any:
+    """An answer as TOML has it: sets in order, and an empty text for None."""
+    if isinstance(answer, (set, frozenset)):
+        return sorted(answer)
+    if isinstance(answer, enum.Enum):
+        return answer.value
+    return "" if answer is None else [*answer] if isinstance(answer, (tuple, list)) else answer
