@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.environments import install, lay
+from tests.support.environments import install, lay, reports
 from tests.support.tables import named_cases
-from tests.support.wheels import ALONE, build_wheel, folder_of, library
+from tests.support.wheels import build_wheel, folder_of, library
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.cli.main import main
 from wheelfix.exam.scan import scan_all
@@ -43,17 +43,11 @@ def environment(folder: Path, *wheels: Path, config: str = VENV) -> Path:
     return lay(folder / "env", {"pyvenv.cfg": config} if config else {})
 
 
-def scanned(env: Path) -> dict[str, ScanReport]:
-    found = list(scan_all([env], ALONE))
-    assert all(isinstance(one, ScanReport) for one in found), found
-    return {one.name: one for one in found if isinstance(one, ScanReport)}
-
-
 def found_in(env: Path) -> list[tuple[str, str, str]]:
     """What was found beyond remarks: distribution, code and severity."""
     return [
         (name, item.code, str(item.severity))
-        for name, report in scanned(env).items()
+        for name, report in reports(env).items()
         for item in report.findings
         if item.severity is not Severity.INFO
     ]
@@ -128,7 +122,7 @@ class TestNumpy:
         wheel = build_wheel(tmp_path, "torch", "2.0.1", files=files)
         env = environment(tmp_path, wheel, pure(tmp_path, "numpy", numpy))
         assert [item for item in found_in(env) if item[1] == "WF410"] == expected
-        for item in scanned(env)["torch"].findings:
+        for item in reports(env)["torch"].findings:
             if item.code == "WF410":
                 assert "torch_python.dll was built with NumPy 1 headers" in item.message
                 assert "NumPy cannot be used with it" in item.message
@@ -157,7 +151,7 @@ class TestRequirements:
         """faster-whisper without ctranslate2: nothing was scanned, so nothing was wrong."""
         env = environment(tmp_path, pure(tmp_path, "user", code="import flux\n", requires=["flux>=2"]))
         assert found_in(env) == [("user", "WF320", "error")]
-        assert scanned(env)["user"].verdict is Verdict.BROKEN
+        assert reports(env)["user"].verdict is Verdict.BROKEN
 
     @pytest.mark.parametrize(
         "requires, flux, expected",
@@ -173,7 +167,7 @@ class TestRequirements:
     )
     def test_what_metadata_requires(self, tmp_path, requires, flux, expected):
         wheels = [pure(tmp_path, "user", requires=requires), *([pure(tmp_path, "flux", flux)] if flux else [])]
-        found = [item for report in scanned(environment(tmp_path, *wheels)).values() for item in report.findings]
+        found = [item for report in reports(environment(tmp_path, *wheels)).values() for item in report.findings]
         assert [(item.code, item.message) for item in found] == ([("WF330", expected)] if expected else [])
 
     def test_a_python_that_is_not_allowed(self, tmp_path):
@@ -212,7 +206,7 @@ class TestRequirements:
     def test_the_first_file_that_imports_it_is_named(self, tmp_path):
         files = {"user/__init__.py": "import flux\nfrom . import zz\n", "user/zz.py": "import flux\n"}
         env = environment(tmp_path, build_wheel(tmp_path, "user", "1.0", ANY, files, requires=["flux"]))
-        (item,) = scanned(env)["user"].findings
+        (item,) = reports(env)["user"].findings
         assert item.message.startswith("user/__init__.py imports flux")
 
 
@@ -258,7 +252,7 @@ class TestOpenmp:
             image = "imports libiomp5md.dll"
             files = {f"{name}/__init__.py": load + more, module: image, f"{name}/libiomp5md.dll": runtime}
             wheels.append(build_wheel(tmp_path, name, files=files))
-        report = scanned(environment(tmp_path, *wheels))["pkg"]
+        report = reports(environment(tmp_path, *wheels))["pkg"]
         assert [str(item.severity) for item in report.findings if item.code == "WF405"] == expected
 
 
@@ -336,9 +330,9 @@ def test_code_that_adds_the_folder_of_a_venv(tmp_path):
     wheel = build_wheel(tmp_path, files=files, requires=["rt"])
     runtime = {"rt-1.0.data/data/Library/bin/runtime.dll": ""}
     other = build_wheel(tmp_path, "rt", "1.0", "py3-none-win_amd64", runtime)
-    assert scanned(environment(tmp_path / "venv", wheel, other))["pkg"].verdict is Verdict.OK
+    assert reports(environment(tmp_path / "venv", wheel, other))["pkg"].verdict is Verdict.OK
     plain = lay(environment(tmp_path / "plain", wheel, other, config=""), {"python.exe": b"MZ"})
-    assert scanned(plain)["pkg"].verdict is Verdict.BROKEN
+    assert reports(plain)["pkg"].verdict is Verdict.BROKEN
     (together,) = scan_all([wheel], ScanOptions(roots=RootOptions(discover=False), beside=(other,)))
     assert together.verdict is Verdict.UNSURE
 
@@ -356,7 +350,7 @@ def test_a_file_that_was_deleted_or_damaged_comes_back_with_its_distribution(tmp
     env = environment(tmp_path, build_wheel(tmp_path, files=files))
     own = env / SITE / "pkg/own.dll"
     own.unlink() if damage is None else own.write_bytes(damage)
-    (found,) = (item for item in scanned(env)["pkg"].findings if item.code == code)
+    (found,) = (item for item in reports(env)["pkg"].findings if item.code == code)
     assert (
         found.hint
         == "'python -m pip install --force-reinstall --no-deps \"pkg==1.0\"' with the environment's own Python"
@@ -366,7 +360,7 @@ def test_a_file_that_was_deleted_or_damaged_comes_back_with_its_distribution(tmp
 def test_the_command_of_a_repair_names_the_distribution(tmp_path):
     files = {"pkg/__init__.py": "from . import _x\n", "pkg/_x.pyd": "imports flux.dll"}
     env = environment(tmp_path, build_wheel(tmp_path, files=files))
-    (found,) = (item for item in scanned(env)["pkg"].findings if item.code == "WF301")
+    (found,) = (item for item in reports(env)["pkg"].findings if item.code == "WF301")
     assert "'wheelfix repair --root FOLDER --env PREFIX --package pkg'" in found.hint
     root = folder_of(tmp_path / "root", "flux.dll")
     given = {"FOLDER": str(root), "PREFIX": str(env)}

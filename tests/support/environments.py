@@ -8,6 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.support.images import content
+from tests.support.wheels import ALONE
+from wheelfix.base.values import replace
+from wheelfix.exam.scan import scan_all
+from wheelfix.model import ScanReport
 
 
 def install(wheel: Path, prefix: Path, site: Path | None = None) -> Path:
@@ -42,3 +46,15 @@ def lay(prefix: Path, files: Mapping[str, bytes | str]) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content(name, data))
     return prefix
+
+
+def reports(*paths: Path, **options: object) -> dict[str, ScanReport]:
+    """The reports about wheels and environments, by the name of each distribution."""
+    found = list(scan_all(paths, replace(ALONE, jobs=1, **options)))
+    assert all(isinstance(one, ScanReport) for one in found), found
+    return {one.name: one for one in found}
+
+
+def faults(report: ScanReport) -> set[str]:
+    """The codes of errors, and of what could not be told."""
+    return {finding.code for finding in report.findings if finding.severity in ("error", "unsure")}
