@@ -120,7 +120,7 @@ def _images() -> Makers:
                 {
                     PYD: "imports a.dll",
                     "pkg/a.dll": dll,
-                    "pkg/b.dll": "forwards f to a.f; exports ",
+                    "pkg/b.dll": "forwards f to a.f",
                 }
             ),
         )

@@ -132,7 +132,7 @@ def test_the_wheel_may_have_the_target_of_a_stub_already(tmp_path):
     },
 )
 def test_forwarders_among_others(tmp_path, forwarders, symbol, refused):
-    files = {"a.dll": dll("a.dll", "used", forwarders=forwarders), "b.dll": "forwards f to a.f; exports "}
+    files = {"a.dll": dll("a.dll", "used", forwarders=forwarders), "b.dll": "forwards f to a.f"}
     needers = (Needer("c.dll", (symbol,)),) if symbol else ()
     outcome = decide([folder(tmp_path, files)], DllRequest("a.dll", needers=needers))
     assert (outcome.winner is None) is bool(refused)

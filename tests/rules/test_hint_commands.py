@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -18,9 +19,9 @@ import wheelfix
 from tests.rules.subjects import SITE, dll, loads, run, subject, torch
 from tests.support.environments import install, lay
 from tests.support.nvidia import nvidia_dll, toolkit_files
+from tests.support.tables import read_table
 from tests.support.wheels import ALONE, build_wheel, library
 from tools.example import kepler_cu117, wheel_files, write_roots
-from tools.forge import forge_dll
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.base.values import field, frozen
 from wheelfix.cli.main import main
@@ -43,30 +44,34 @@ class Case:
     """``FILE`` of the hint: the members of a wheel that ``pip download`` would bring."""
     distribution: str = ""
     """The name that ``pip download`` is told."""
-    no_assume: tuple[str, ...] = ()
+    no_assume: Sequence[str] = ()
     name: str = "pkg"
     version: str = "1.0"
 
 
-CUDNN_PARTS = ("adv_infer", "adv_train", "cnn_infer", "cnn_train", "ops_infer", "ops_train")
-CUDNN = {
-    f"bin/{name}": "version 6.14.11.8904"
-    for name in ("cudnn64_8.dll", *(f"cudnn_{part}64_8.dll" for part in CUDNN_PARTS))
-}
-MKL_NAMES = ("mkl_core", "mkl_intel_thread", "mkl_def", "mkl_avx2", "mkl_avx512", "mkl_rt", "mkl_mc3", "mkl_sequential")
-MKL = {f"mkl/latest/redist/intel64/{name}.2.dll": "version 2023.2.0.0" for name in MKL_NAMES}
-OPENMP = {"compiler/latest/windows/redist/intel64_win/compiler/libiomp5md.dll": ""}
-TBB = {f"tbb/latest/redist/intel64/vc14/{name}": "" for name in ("tbb12.dll", "tbbmalloc.dll")}
-RUNTIME = {"msvcp140.dll": ""}
+TABLE = read_table(__file__, "hints.toml")
+SETS = TABLE.pop("sets")
 TOOLKIT = toolkit_files("11.7")
 
+
+def case(
+    code: str,
+    needs: str = "",
+    packs: Sequence[str] = (),
+    sets: Sequence[str] = (),
+    files: Mapping[str, str] = MappingProxyType({}),
+    folder: Mapping[str, str] = MappingProxyType({}),
+    no_assume: Sequence[str] = (),
+) -> Case:
+    """A row of ``hints.toml``."""
+    own = {PYD: f"imports {needs}"} if needs else {}
+    own |= {f"pkg/{Path(path).name}": words for name in packs for path, words in SETS[name].items()}
+    there = {path: words for name in sets for path, words in SETS[name].items()}
+    return Case(code, {**own, **files}, {**there, **folder}, no_assume=no_assume)
+
+
 CASES = {
-    "code loads a DLL by its path": Case(
-        "WF314",
-        {"pkg/__init__.py": b"import ctypes, os\nctypes.CDLL(os.path.join(os.path.dirname(__file__), 'a', 'x.dll'))\n"},
-        folder={"x.dll": ""},
-    ),
-    "unknown": Case("WF301", {PYD: "imports foo.dll"}, {"foo.dll": ""}),
+    **{name: case(**row) for name, row in TABLE.items()},
     "cuda": Case(
         "WF301",
         {PYD: "imports cublas64_11.dll"},
@@ -74,31 +79,6 @@ CASES = {
         {f"nvidia/cublas/bin/{name}": TOOLKIT[f"bin/{name}"] for name in ("cublas64_11.dll", "cublasLt64_11.dll")},
         "nvidia_cublas_cu11",
     ),
-    "cudnn": Case("WF301", {PYD: "imports cudnn64_8.dll"}, CUDNN),
-    "mkl": Case("WF301", {PYD: "imports mkl_rt.2.dll"}, MKL | OPENMP),
-    "openmp": Case("WF301", {PYD: "imports libiomp5md.dll"}, MKL | OPENMP),
-    "tbb": Case("WF301", {PYD: "imports tbb12.dll"}, TBB),
-    "runtime": Case("WF301", {PYD: "imports msvcp140.dll"}, RUNTIME, no_assume=("vcredist",)),
-    "part": Case(
-        "WF302",
-        {PYD: "imports cudnn64_8.dll", "pkg/cudnn64_8.dll": CUDNN["bin/cudnn64_8.dll"]},
-        CUDNN,
-    ),
-    "optional": Case("WF303", {PYD: "imports tbb12.dll", "pkg/tbb12.dll": ""}, TBB),
-    "delay": Case(
-        "WF304",
-        {PYD: forge_dll("_x.pyd", delay_imports={"foo.dll": ["f"]}, exports=["PyInit__x"])},
-        {"foo.dll": ""},
-    ),
-    "elsewhere": Case("WF305", {PYD: "imports foo.dll", "pkg/bin/foo.dll": ""}),
-    "vcredist": Case("WF306", {PYD: "imports msvcp140.dll"}, RUNTIME),
-    "forwarder": Case(
-        "WF311",
-        {PYD: "imports stub.dll", "pkg/stub.dll": "forwards f to real.f; exports "},
-        {"real.dll": ""},
-    ),
-    "copy": Case("WF312", {PYD: "imports foo.dll", "pkg/foo.dll": "", "pkg/bin/foo.dll": ""}),
-    "root": Case("WF610", {PYD: "imports foo.dll", "pkg/foo.dll": "", "stray.dll": ""}),
     "nvrtc": Case(
         "WF407",
         {
@@ -107,58 +87,6 @@ CASES = {
             "pkg/nvrtc-builtins64_118.dll": "",
         },
         TOOLKIT,
-    ),
-    "mixed-cudnn": Case(
-        "WF404",
-        {
-            PYD: "imports cudnn64_8.dll",
-            **{f"pkg/{Path(path).name}": data for path, data in CUDNN.items()},
-            "pkg/cudnn_ops_infer64_8.dll": "version 6.14.11.8700",
-        },
-        CUDNN,
-    ),
-    "mixed-mkl": Case(
-        "WF408",
-        {
-            PYD: "imports mkl_rt.2.dll",
-            **{f"pkg/{Path(path).name}": data for path, data in MKL.items()},
-            "pkg/libiomp5md.dll": "",
-            "pkg/mkl_core.2.dll": "version 2022.1.0.0",
-        },
-        MKL | OPENMP,
-    ),
-    "odd-mkl": Case(
-        "WF408",
-        {
-            PYD: "imports mkl_rt.2.dll",
-            **{f"pkg/{Path(path).name}": data for path, data in MKL.items()},
-            "pkg/libiomp5md.dll": "",
-            "pkg/mkl_def.1.dll": "",
-        },
-        MKL | OPENMP,
-    ),
-    "odd-cudnn": Case(
-        "WF404",
-        {
-            PYD: "imports cudnn64_8.dll",
-            **{f"pkg/{Path(path).name}": data for path, data in CUDNN.items()},
-            "pkg/cudnn_ops64_9.dll": "",
-        },
-        CUDNN,
-    ),
-    "python": Case("WF301", {PYD: "imports libcrypto-3.dll"}, {"libcrypto-3.dll": ""}),
-    "contracts": Case(
-        "WF602",
-        {
-            PYD: "imports python311.dll",
-            **{f"pkg/{n}": "" for n in ("api-ms-win-core-file-l1-1-0.dll", "ucrtbase.dll")},
-        },
-    ),
-    "driver": Case("WF601", {PYD: "imports nvcuda.dll", "pkg/nvcuda.dll": ""}),
-    "driver-at-root": Case("WF601", {PYD: "imports python311.dll", "nvcuda.dll": ""}),
-    "system": Case(
-        "WF602",
-        {PYD: "imports kernel32.dll", "pkg/kernel32.dll": "", "pkg/user32.dll": ""},
     ),
 }
 

@@ -16,10 +16,11 @@ ENDINGS = (".dll", ".pyd", ".exe")
 
 
 def image(path: str, words: str = "") -> bytes:
-    """The image of a path: if nothing is said, a DLL exports ``f`` and an extension module its init function."""
+    """The image of a path; if nothing is exported or forwarded, a DLL has ``f`` and a module its init function."""
     name = PurePosixPath(path).name
     own = {".dll": ["f"], ".pyd": [f"PyInit_{name.partition('.')[0]}"]}.get(PurePosixPath(name).suffix.lower(), [])
-    return forge_dll(name, **{"exports": own, **arguments(words)})
+    given = arguments(words)
+    return forge_dll(name, **{"exports": () if "forwarders" in given else own, **given})
 
 
 def content(path: str, data: bytes | str) -> bytes:
