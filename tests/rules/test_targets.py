@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 import wheelfix
-from tests.support.tables import named_cases
 from tests.support.wheels import ALONE, build_wheel
 from wheelfix.base.values import replace
 from wheelfix.model import Finding, ScanReport, Severity, Verdict
@@ -59,68 +56,7 @@ def test_the_need_of_a_dll_that_the_module_imports_counts(tmp_path):
     assert failure.chain == ("fast.pyd", "helper.dll", "OPENGL32.dll")
 
 
-CAUGHT = """\
-import ctypes, os
-try:
-    ctypes.CDLL(os.path.join(os.path.dirname(__file__), 'plugin.dll'))
-except OSError:
-    pass
-"""
-# torch-directml loads DirectML.dll of its own folder before the module that imports it.
-DIRECTML = {
-    "fast.pyd": "imports DirectML.dll:DMLCreateDevice",
-    "pkg/DirectML.dll": "exports DMLCreateDevice",
-}
-OPENGL = {
-    "pkg/fast.pyd": "imports opengl32.dll:glClear",
-    "pkg/opengl32.dll": "exports glClear",
-}
-PLUGIN = {"pkg/plugin.dll": "imports mfplat.dll:MFStartup"}
 WINDOWS_N = "mfplat.dll on windows-n"
-
-
-@named_cases(
-    "files, target, expected, said",
-    {
-        "the wheel has it itself": (OPENGL, "server-core-2022", "", ""),
-        "a copy elsewhere in the wheel": (
-            DIRECTML,
-            "windows-10-1809",
-            "WF325 warning DirectML.dll on windows-10-1809",
-            "pkg/DirectML.dll is used if it is loaded before",
-        ),
-        "delay-loaded": (
-            {"pkg/fast.pyd": "delays mfplat.dll:MFStartup"},
-            "windows-n",
-            f"WF325 warning {WINDOWS_N}",
-            "first call",
-        ),
-        "the failure is caught": ({**PLUGIN, "pkg/__init__.py": CAUGHT}, "windows-n", f"WF325 warning {WINDOWS_N}", ""),
-        "a function that Wine lacks": (
-            {"pkg/fast.pyd": "imports KERNEL32.dll:SetThreadSelectedCpuSetMasks"},
-            "wine",
-            "WF324 warning KERNEL32.dll on wine",
-            "the first call fails",
-        ),
-        "not known and not needed at import": (
-            {"pkg/fast.pyd": "delays Secur32.dll:GetUserNameExW"},
-            "nano-server",
-            "WF326 info nano-server",
-            "",
-        ),
-        "reports of others": (
-            {"pkg/fast.pyd": "imports msvfw32.dll:2"},
-            "server-core-2022",
-            "WF325 warning msvfw32.dll on server-core-2022",
-            "",
-        ),
-    },
-)
-def test_what_does_not_fail_the_import(tmp_path, files, target, expected, said):
-    report = scanned(tmp_path, files, target)
-    assert [f"{code} {severity} {subject}" for code, subject, severity in found(report)] == [expected] * bool(expected)
-    assert all(said in about(report, code).message for code, *_ in found(report))
-    assert report.targets[0].verdict is not Verdict.BROKEN
 
 
 def test_a_dll_that_may_be_missing_is_a_note(tmp_path):
@@ -169,13 +105,3 @@ def test_a_wheel_that_is_broken_anywhere_is_broken_on_every_target(tmp_path):
     assert report.first_failure is not None
     assert report.targets[0].verdict is Verdict.BROKEN
     assert report.targets[0].first_failure == report.first_failure
-
-
-@pytest.mark.parametrize("target", ["windows-10-1809", "nano-server", "wine"])
-def test_what_every_module_of_python_needs_is_on_every_target(tmp_path, target):
-    report = scanned(
-        tmp_path,
-        {"pkg/fast.pyd": "imports KERNEL32.dll:CreateFileW, api-ms-win-crt-runtime-l1-1-0.dll:_initterm"},
-        target,
-    )
-    assert (found(report), report.targets[0].verdict) == ([], Verdict.OK)

@@ -9,6 +9,7 @@ from pathlib import Path
 from tests.support.tables import grouped, named_cases
 from tests.support.wheels import ALONE, DEFAULT_TAGS, build_wheel
 from wheelfix.base.parsing import load_toml
+from wheelfix.base.values import replace
 from wheelfix.exam.scan import scan
 
 
@@ -26,6 +27,8 @@ class Case:
     tags: str = DEFAULT_TAGS[0]
     requires: Sequence[str] = ()
     metadata: Sequence[str] = ()
+    targets: Sequence[str] = ()
+    on: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -42,10 +45,11 @@ def test_what_is_found_in_a_wheel(case, tmp_path):
     wheel = build_wheel(
         tmp_path, case.name, case.version, case.tags, files, requires=case.requires, extra_metadata=metadata
     )
-    report = scan(wheel, ALONE)
+    report = scan(wheel, replace(ALONE, targets=case.targets))
     found = [item for item in report.findings if item.code.startswith(tuple(case.about))]
     assert [f"{item.code} {item.severity} {item.subject}" for item in found] == [*case.finds]
     assert str(report.verdict) == case.verdict
+    assert [str(target.verdict) for target in report.targets] == [case.on] * len(case.targets)
     message = report.first_failure.message if report.first_failure else ""
     assert case.fails is None or (case.fails in message if case.fails else not message)
     texts = "\n".join(f"{item.message}\n{item.hint}" for item in found)
