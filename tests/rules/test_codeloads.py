@@ -103,38 +103,6 @@ TOP = "pkg-1.0.dist-info/top_level.txt"
 MANGLED = "pkg-1.0.data/platlib/msvcp140-a4c2229bdc2a2a630acdc095b4d86008.dll"
 
 
-@pytest.mark.parametrize(
-    ("tag", "files", "broken"),
-    [
-        ("cp311-cp311-win_amd64", {}, True),
-        ("cp39-abi3-win_arm64", {TOP: "pkg\n", "pkg.libs/a.dll": ""}, True),
-        ("cp311-cp311-win_amd64", {MANGLED: forge_dll("msvcp140.dll")}, True),
-        ("py3-none-win_amd64", {}, False),
-        ("cp311-cp311-win_amd64", {"pkg.pyd": "", TOP: "pkg\n"}, False),
-        ("cp38-cp38-win_amd64", {"pkg/cpp/worker.dll": ""}, False),
-        ("cp311-cp311-win_amd64", {"moved/pkg.pyd": "", TOP: "pkg\n"}, True),
-        ("cp311-cp311-win_amd64", {"usb.dll": "", "pkg/__init__.pyi": "", TOP: "pkg\n"}, True),
-        (
-            "cp311-cp311-win_amd64",
-            {"own/_core.pyd": "", "own/__init__.py": "", TOP: "_core\n"},
-            False,
-        ),
-    ],
-    ids=[
-        *("x21", "libzim", "manifold3d", "a wheel of documents", "there", "ray-cpp: DLLs"),
-        *("yara-python in another folder", "depthai: a DLL and stubs", "a list without the package"),
-    ],
-)
-def test_a_wheel_whose_only_module_is_gone(tmp_path, tag, files, broken):
-    wheel = build_wheel(tmp_path, "pkg", "1.0", tag, files=files)
-    (report,) = scan_all([wheel], ALONE)
-    assert isinstance(report, ScanReport)
-    assert ([item.code for item in report.findings if item.severity is Severity.ERROR] == ["WF209"]) is broken
-    (env,) = scan_all([install(wheel, tmp_path / "env")], ALONE)
-    assert isinstance(env, ScanReport)
-    assert ("WF209" in [item.code for item in env.findings]) is broken
-
-
 def test_a_large_module_is_searched_before_it_is_an_excuse(tmp_path, monkeypatch):
     """That of opendal is larger than others that are searched; it has the names of the modules that it makes."""
     monkeypatch.setattr("wheelfix.pe.modulenames.LARGEST", 100)

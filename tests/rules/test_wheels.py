@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.support.environments import install, reports
 from tests.support.tables import grouped, named_cases
 from tests.support.wheels import ALONE, DEFAULT_TAGS, build_wheel
 from wheelfix.base.parsing import load_toml
@@ -29,6 +30,7 @@ class Case:
     metadata: Sequence[str] = ()
     targets: Sequence[str] = ()
     on: str = ""
+    installed: bool = False
     files: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -52,5 +54,8 @@ def test_what_is_found_in_a_wheel(case, tmp_path):
     assert [str(target.verdict) for target in report.targets] == [case.on] * len(case.targets)
     message = report.first_failure.message if report.first_failure else ""
     assert case.fails is None or (case.fails in message if case.fails else not message)
+    if case.installed:
+        (there,) = reports(install(wheel, tmp_path / "env")).values()
+        assert {*case.about} & {item.code for item in there.findings} == {item.code for item in found}
     texts = "\n".join(f"{item.message}\n{item.hint}" for item in found)
     assert [text for text in case.said if text not in texts] == []
