@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.support.wheels import build_wheel, extension, library
+from tests.support.wheels import build_wheel, library
 from wheelfix.cli.commands import COMMANDS
 from wheelfix.cli.parsers import command_parser
 from wheelfix.cli.settings import (
@@ -348,8 +348,7 @@ def test_the_users_own_file_may_name_toolkits_anywhere(folder, tmp_path_factory,
     own.parent.mkdir(parents=True)
     own.write_text(f"root = ['{toolkit}']\nno-discover = true\nfail-on = 'never'\n")
     (folder / "wheelfix.toml").write_text('fail-on = "error"\n')
-    module = extension("gone.dll")
-    build_wheel(folder / "dist", "one", files={"one/_x.cp311-win_amd64.pyd": module})
+    build_wheel(folder / "dist", "one", files={"one/_x.cp311-win_amd64.pyd": "imports gone.dll"})
     assert str(toolkit) in run("scan", code=1).out  # the project's file overrides the user's
     out = run("repair", "--show-config").out
     assert f"configured by {own} and {(folder / 'wheelfix.toml').resolve()}" in out

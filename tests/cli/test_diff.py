@@ -5,16 +5,15 @@ from __future__ import annotations
 import pytest
 
 from tests.support.schemas import validate
-from tests.support.wheels import build_wheel, extension
+from tests.support.wheels import build_wheel
 
 
 @pytest.fixture
 def wheels(tmp_path, monkeypatch):
     """Two builds: the second forgot a DLL that its module still imports, and has a newer helper."""
     monkeypatch.chdir(tmp_path)
-    module = extension("dep.dll", "python311.dll:Py_Initialize")
     old = {
-        "demo/_x.cp311-win_amd64.pyd": module,
+        "demo/_x.cp311-win_amd64.pyd": "imports dep.dll, python311.dll:Py_Initialize",
         "demo/dep.dll": "",
         "demo/help.dll": "version 1.0.0.0",
     }

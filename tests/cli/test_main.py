@@ -19,7 +19,7 @@ import wheelfix
 from tests.support.environments import install
 from tests.support.schemas import validate
 from tests.support.tables import named_cases
-from tests.support.wheels import build_wheel, extension
+from tests.support.wheels import build_wheel
 from tools.forge import forge_dll
 from wheelfix.archive.reader import Archive
 from wheelfix.cli import main as door
@@ -136,9 +136,10 @@ def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("WHEELFIX_DEBUG", raising=False)
     for name in NAMES:
-        module = extension("python311.dll:Py_Initialize")
         build_wheel(
-            tmp_path / "dist", name, files={f"{name}/_x.cp311-win_amd64.pyd": module, f"{name}/__init__.py": ""}
+            tmp_path / "dist",
+            name,
+            files={f"{name}/_x.cp311-win_amd64.pyd": "imports python311.dll:Py_Initialize", f"{name}/__init__.py": ""},
         )
     whole = registry.run
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.remote.indexes import index_of
-from tests.support.wheels import build_wheel, extension, folder_of
+from tests.support.wheels import build_wheel, folder_of
 from wheelfix.cli.commands import COMMANDS, Parser
 from wheelfix.cli.parsers import WITHOUT_CONFIGURATION, command_parser, current_spelling
 from wheelfix.cli.settings import read_settings
@@ -20,8 +20,7 @@ from wheelfix.errors import UsageError
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder ``dist`` with a wheel without its DLL, and a folder ``dlls`` that has it."""
     monkeypatch.chdir(tmp_path)
-    module = extension("helper.dll")
-    build_wheel(tmp_path / "dist", files={"pkg/_x.cp311-win_amd64.pyd": module})
+    build_wheel(tmp_path / "dist", files={"pkg/_x.cp311-win_amd64.pyd": "imports helper.dll"})
     folder_of(tmp_path / "dlls", "helper.dll")
 
 

@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from tests.support.wheels import build_wheel, extension, folder_of
+from tests.support.wheels import build_wheel, folder_of
 from tools.forge import forge_dll
 from wheelfix.cli.main import main
 from wheelfix.cli.output import Output, command_line, now
@@ -19,8 +19,7 @@ from wheelfix.exam.scan import scan
 @pytest.mark.parametrize("kind, others, kept", [("text", (), False), ("text", ("json",), True), ("json", (), True)])
 def test_images_are_kept_only_for_documents(kind, others, kept, tmp_path):
     """A thousand wheels took 1.6 GB, although text that has been written needs nothing but the findings."""
-    module = extension("gone.dll", name="_core")
-    files = {"pkg/__init__.py": "from . import _core\n", "pkg/_core.pyd": module}
+    files = {"pkg/__init__.py": "from . import _core\n", "pkg/_core.pyd": "imports gone.dll"}
     report = scan(build_wheel(tmp_path, files=files))
     requests = [(other, tmp_path / other) for other in others]
     given = {"format": kind, "report": requests, "quiet": True, "verbose": False, "fail_on": "error", "color": "never"}
@@ -39,8 +38,11 @@ TEXT = 'OSError: [WinError 126] The specified module could not be found. Error l
 def folder(tmp_path, monkeypatch):
     """A wheel whose module needs a DLL, a wheel that needs nothing, and a folder with the DLL."""
     monkeypatch.chdir(tmp_path)
-    module = forge_dll("_x.pyd", imports={"python311.dll": ["Py_Initialize"], "a.dll": ["f"]})
-    build_wheel(tmp_path / "dist", "one", files={"one/_x.cp311-win_amd64.pyd": module, "one/__init__.py": ""})
+    build_wheel(
+        tmp_path / "dist",
+        "one",
+        files={"one/_x.cp311-win_amd64.pyd": "imports python311.dll:Py_Initialize, a.dll", "one/__init__.py": ""},
+    )
     build_wheel(tmp_path / "dist", "two", files={"two/__init__.py": ""})
     folder_of(tmp_path / "dlls", "a.dll")
     return tmp_path

@@ -11,7 +11,7 @@ from typing import cast
 import pytest
 
 from tests.support.tiers import IMPOSSIBLE
-from tests.support.wheels import build_wheel, extension
+from tests.support.wheels import build_wheel
 from wheelfix.base.inputfiles import distrust_by_owner, distrust_by_status, owner_in_descriptor
 from wheelfix.cli.parsers import long_name
 from wheelfix.cli.settings import vocabulary
@@ -29,8 +29,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     here = tmp_path / "project"
     here.mkdir()
     monkeypatch.chdir(here)
-    module = extension("python311.dll:Py_Initialize")
-    build_wheel(here / "dist", "demo", files={"demo/_x.cp311-win_amd64.pyd": module, "demo/__init__.py": ""})
+    build_wheel(
+        here / "dist",
+        "demo",
+        files={"demo/_x.cp311-win_amd64.pyd": "imports python311.dll:Py_Initialize", "demo/__init__.py": ""},
+    )
     return here
 
 

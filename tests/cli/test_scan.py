@@ -20,8 +20,7 @@ from tests.support.gpucode import gpu_dll
 from tests.support.patience import wall_patience
 from tests.support.schemas import validate
 from tests.support.tables import named_cases
-from tests.support.wheels import build_wheel, extension
-from tools.forge import forge_dll
+from tests.support.wheels import build_wheel
 from wheelfix.cli.main import main
 
 
@@ -31,10 +30,17 @@ def dist(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("FORCE_COLOR", raising=False)
     folder = tmp_path / "dist"
-    whole = extension("python311.dll:Py_Initialize")
-    lacking = extension("python311.dll:Py_Initialize", "gone.dll")
-    build_wheel(folder, "good", files={"good/__init__.py": "", "good/_x.cp311-win_amd64.pyd": whole})
-    build_wheel(folder, "bad", "2.0", files={"bad/__init__.py": "", "bad/_x.cp311-win_amd64.pyd": lacking})
+    build_wheel(
+        folder,
+        "good",
+        files={"good/__init__.py": "", "good/_x.cp311-win_amd64.pyd": "imports python311.dll:Py_Initialize"},
+    )
+    build_wheel(
+        folder,
+        "bad",
+        "2.0",
+        files={"bad/__init__.py": "", "bad/_x.cp311-win_amd64.pyd": "imports python311.dll:Py_Initialize, gone.dll"},
+    )
     (tmp_path / "junk-1.0-py3-none-any.whl").write_bytes(b"this is no archive")
     return folder
 
@@ -96,8 +102,7 @@ def printed(encoding, monkeypatch, *words):
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii", "cp932", "utf-8"])
 @pytest.mark.parametrize("force", ["", "1"])
 def test_any_console_shows_any_name(dist, encoding, force, monkeypatch, capsys):
-    lacking = forge_dll("_x.pyd", imports={"missing-\u00fc.dll": ["f"]})
-    build_wheel(dist, "odd", files={"odd/gr\u00fcn-\u5305-\U0001f3a1.pyd": lacking})
+    build_wheel(dist, "odd", files={"odd/gr\u00fcn-\u5305-\U0001f3a1.pyd": "imports missing-ü.dll"})
     monkeypatch.setenv("FORCE_COLOR", force)
     code, out = printed(encoding, monkeypatch, "-v", "dist")
     assert code == 1
@@ -110,8 +115,7 @@ def test_any_console_shows_any_name(dist, encoding, force, monkeypatch, capsys):
 def test_the_table_of_targets_on_a_console_of_western_europe(tmp_path, kind, monkeypatch):
     """Story: ``--format html > report.html`` wrote cp1252 into a document that says it is UTF-8, and so for JUnit."""
     for name, dll, function in (("one", "mfplat.dll", "MFStartup"), ("two", "kernel32.dll", "CloseHandle")):
-        module = forge_dll("gr\u00fcn.pyd", imports={dll: [function]}, exports=["PyInit_gr\u00fcn"])
-        build_wheel(tmp_path, name, files={f"{name}/gr\u00fcn.pyd": module})
+        build_wheel(tmp_path, name, files={f"{name}/gr\u00fcn.pyd": f"imports {dll}:{function}"})
     monkeypatch.setenv("NO_COLOR", "1")
     words = [str(tmp_path), "--no-discover", "--target", "all", "--format", kind]
     code, out = printed("cp1252", monkeypatch, *words)
@@ -192,8 +196,11 @@ def test_a_card_that_nobody_knows_is_said_once(wheel, run, command):
 @pytest.fixture
 def targeted_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.chdir(tmp_path)
-    media = extension("python311.dll:PyModule_Create2", "MFPlat.DLL:MFStartup", name="media")
-    return str(build_wheel(tmp_path, "media", "1", files={"media.pyd": media}))
+    return str(
+        build_wheel(
+            tmp_path, "media", "1", files={"media.pyd": "imports python311.dll:PyModule_Create2, MFPlat.DLL:MFStartup"}
+        )
+    )
 
 
 def test_sarif_junit_and_html_have_it(targeted_wheel, tmp_path, run):

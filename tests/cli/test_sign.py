@@ -21,7 +21,7 @@ from tests.support.repairs import contents
 from tests.support.schemas import validate
 from tests.support.signing import Recipe, identity, signed, trust
 from tests.support.tables import named_cases
-from tests.support.wheels import build_wheel, extension, folder_of, library, needing
+from tests.support.wheels import build_wheel, folder_of, library, needing
 from tools.forge import forge_dll
 from wheelfix.cli.main import main
 from wheelfix.errors import Exit
@@ -215,8 +215,7 @@ def test_files_of_the_current_folder_can_be_named(wheel, sign, tmp_path, monkeyp
 
 def test_the_bill_of_materials_has_the_new_hash(tmp_path, signer, run, sign):
     roots = folder_of(tmp_path / "roots", "libiomp5md.dll:omp")
-    module = extension("libiomp5md.dll:omp")
-    wheel = build_wheel(tmp_path / "dist", files={"pkg/_x.cp311-win_amd64.pyd": module})
+    wheel = build_wheel(tmp_path / "dist", files={"pkg/_x.cp311-win_amd64.pyd": "imports libiomp5md.dll:omp"})
     made = tmp_path / "made"
     run("repair", wheel, "-w", made, "--root", roots, "--no-discover", "-q")
     sign(made, "--with", f"{signer} {{files}}")

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.environments import faults, install, lay, reports
 from tests.support.tables import grouped, named_cases, read_table
-from tests.support.wheels import build_wheel, extension, library
+from tests.support.wheels import build_wheel, extension
 from tools.forge import forge_dll
 from wheelfix.errors import InputError
 from wheelfix.model import Machine, Verdict
@@ -96,8 +96,7 @@ class TestTogether:
         """robotpy's parts: the DLL that user needs is loaded by flux, after the DLL that this one needs by base."""
         loads = "import os, ctypes\nctypes.CDLL(os.path.join(os.path.dirname(__file__), '{}.dll'))\n"
         base = {"base/__init__.py": loads.format("base"), "base/base.dll": "exports g"}
-        dll = library("flux.dll", "base.dll:g")
-        files = {"flux/__init__.py": "import base\n" + loads.format("flux"), "flux/flux.dll": dll}
+        files = {"flux/__init__.py": "import base\n" + loads.format("flux"), "flux/flux.dll": "imports base.dll:g"}
         wheels = [
             user(tmp_path, "from . import first\nfrom . import _ext\n"),
             build_wheel(tmp_path, "base", "1", files=base),
@@ -459,10 +458,9 @@ def test_code_of_a_distribution_that_is_reported_too_is_followed_once(tmp_path, 
 def test_a_modelled_package_of_others_is_not_followed(tmp_path, monkeypatch):
     """What importing torch loads is known: its code was followed for the sake of ``torch.ops``."""
     code = "import os, torch\ntorch.ops.load_library(os.path.join(os.path.dirname(__file__), 'own.dll'))\n"
-    own = forge_dll("own.dll", imports={"c10.dll": ("f",)})
     files = {"torch/__init__.py": "from ops import ops\n", "torch/lib/c10.dll": ""}
     torch = build_wheel(tmp_path, "torch", "2.9", files=files)
-    wheel = build_wheel(tmp_path, "user", files={"user/__init__.py": code, "user/own.dll": own})
+    wheel = build_wheel(tmp_path, "user", files={"user/__init__.py": code, "user/own.dll": "imports c10.dll"})
     followed = []
     source = ViewFiles.source
 
@@ -491,8 +489,7 @@ def test_others_load_what_the_code_needs_also_where_its_import_is_not_decided(tm
         f"if {other}.anything():\n    try:\n        ctypes.CDLL('elsewhere.dll')\n    except OSError:\n        pass\n"
         "ctypes.CDLL(os.path.join(os.path.dirname(__file__), 'own.dll'))\n"
     )
-    own = forge_dll("own.dll", imports={"flux.dll": ("f",)})
-    wheel = build_wheel(tmp_path, "user", files={"user/__init__.py": code, "user/own.dll": own})
+    wheel = build_wheel(tmp_path, "user", files={"user/__init__.py": code, "user/own.dll": "imports flux.dll"})
     files = {"torch/__init__.py": "", "torch/lib/flux.dll": ""}
     beside = flux(tmp_path) if other == "flux" else build_wheel(tmp_path, "torch", "2.9", files=files)
     assert reports(wheel, beside, together=True)["user"].verdict is Verdict.OK

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tests.support.hostilecode import ATTACKS
-from tests.support.wheels import build_wheel, extension, library
+from tests.support.wheels import build_wheel, extension
 from tools.forge import forge_dll
 
 LONG = "9" * 5000
@@ -362,7 +362,7 @@ def _packages() -> Makers:
 
         return make
 
-    dll = library("libiomp5md.dll")
+    dll = ""
     for kind, value in NUMBERS.items():
         index = f'{{"name": "intel-openmp", "version": "{value}", "subdir": "win-64"}}'.encode()
         yield f"conda version {kind}", maker({"info/index.json": index, "Library/bin/libiomp5md.dll": dll})

@@ -6,8 +6,7 @@ import pytest
 
 from tests.support.tables import grouped, named_cases, read_table
 from tests.support.views import make_view
-from tests.support.wheels import ALONE, build_wheel, extension, needing
-from tools.forge import forge_dll
+from tests.support.wheels import ALONE, build_wheel, needing
 from wheelfix.base.options import ScanOptions
 from wheelfix.exam.scan import scan
 from wheelfix.loader.followed import FollowedImports
@@ -58,8 +57,7 @@ def provider(
     deleted: dict[str, str] | None = None,
 ) -> Provider:
     """Where the DLL that an extension module of a package needs comes from."""
-    module = forge_dll("_core.pyd", imports={name: ["f"]}, exports=["PyInit__core"])
-    own = {"pkg/__init__.py": code, "pkg/_core.pyd": module, **(files or {})}
+    own = {"pkg/__init__.py": code, "pkg/_core.pyd": f"imports {name}", **(files or {})}
     view = make_view({SITE + path: data for path, data in own.items()})
     view.deleted = deleted or {}
     edges = resolve(view, Profile(python=(3, 11)), requires).edges
@@ -101,8 +99,9 @@ def test_record_comes_before_every_distribution():
 
 def test_a_dll_of_a_feature_of_windows_that_users_turn_on():
     """hyperlight-sandbox needs winhvplatform.dll, which only Windows itself can have."""
-    module = extension("winhvplatform.dll:WHvGetCapability", name="_core")
-    (edge,) = resolve(make_view({f"{SITE}pkg/_core.pyd": module}), Profile(python=(3, 11))).edges
+    (edge,) = resolve(
+        make_view({f"{SITE}pkg/_core.pyd": "imports winhvplatform.dll:WHvGetCapability"}), Profile(python=(3, 11))
+    ).edges
     assert isinstance(edge.provider, MayComeFrom)
     assert edge.provider.distributions == ("Windows Hypervisor Platform",)
 
@@ -120,7 +119,7 @@ def test_a_required_distribution_of_which_some_versions_have_a_dll_is_not_called
     assert "not required" not in edge.provider.because
 
 
-ROOT_MODULE = extension("Qt5Core.dll", name="_plot")
+ROOT_MODULE = "imports Qt5Core.dll"
 
 
 @named_cases(

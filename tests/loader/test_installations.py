@@ -7,13 +7,13 @@ import json
 import pytest
 
 from tests.support.environments import faults, install, lay, reports
-from tests.support.wheels import build_wheel, extension, library
+from tests.support.wheels import build_wheel
 from wheelfix.loader.places import open_environment
 from wheelfix.model import Verdict
 
 SITE = "Lib/site-packages"
-NEEDS_FLUX = extension("flux.dll", name="_ext")
-FLUX = library("flux.dll")
+NEEDS_FLUX = "imports flux.dll"
+FLUX = ""
 ABOUT = {"url": "file:///C:/projects/flux", "dir_info": {"editable": True}}
 
 

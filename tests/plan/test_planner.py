@@ -15,7 +15,7 @@ from tests.support.gpucode import gpu_dll
 from tests.support.repairs import added, contents, hermetic, kepler, repaired, snapshot, with_roots
 from tests.support.signing import Recipe, identity, signed, trust
 from tests.support.tables import named_cases
-from tests.support.wheels import build_wheel, extension, library, needing
+from tests.support.wheels import build_wheel, library, needing
 from tools.example import kepler_cu117
 from tools.forge import forge_dll
 from wheelfix.errors import CannotRepair
@@ -272,11 +272,10 @@ def test_a_lock_holds_what_is_cleaned(sound, tmp_path, run):
 
 
 def test_a_copy_that_a_program_beside_it_imports_is_no_stray(tmp_path):
-    library = forge_dll("zlib1.dll", exports=["inflate"])
-    module = extension("zlib1.dll:inflate")
+    library = "exports inflate"
     files = {
         "pkg/__init__.py": "",
-        "pkg/_x.cp311-win_amd64.pyd": module,
+        "pkg/_x.cp311-win_amd64.pyd": "imports zlib1.dll:inflate",
         "pkg/zlib1.dll": library,
         "pkg/bin/tool.exe": "imports zlib1.dll:inflate",
         "pkg/bin/zlib1.dll": library,

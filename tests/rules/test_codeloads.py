@@ -7,8 +7,7 @@ import pytest
 from tests.rules.subjects import SITE, run, scanned, subject
 from tests.support.environments import install
 from tests.support.tables import named_cases
-from tests.support.wheels import ALONE, build_wheel, extension
-from tools.forge import forge_dll
+from tests.support.wheels import ALONE, build_wheel
 from wheelfix.base.values import replace
 from wheelfix.exam.scan import scan, scan_all
 from wheelfix.model import ScanReport, Severity
@@ -29,8 +28,7 @@ def test_code_that_reports_a_failed_load_is_quoted_and_the_cause_is_blamed(tmp_p
         "    except Exception as e:\n        raise RuntimeError(f\"Failed to load '{p}': {e}\")\n"
         "load('core')\n"
     )
-    core = forge_dll("core.dll", imports={"part.dll": ["f"]})
-    report = scanned(tmp_path, {"pkg/__init__.py": code, "pkg/core.dll": core})
+    report = scanned(tmp_path, {"pkg/__init__.py": code, "pkg/core.dll": "imports part.dll"})
     assert report.first_failure is not None
     assert report.first_failure.message == (
         "RuntimeError: Failed to load '…\\pkg\\core.dll': Could not find module '…\\pkg\\core.dll' "
@@ -52,8 +50,7 @@ BY_NAME = "import ctypes\nctypes.windll.LoadLibrary('cudnn64_9.dll')\n"
 )
 def test_cudnn_by_its_bare_name_in_an_environment(tmp_path, there, code):
     """nvidia-cudnn-frontend does so; NVIDIA's installers put their folders on PATH, where this load does not look."""
-    module = extension()
-    files = {"pkg/__init__.py": BY_NAME, "pkg/_x.pyd": module}
+    files = {"pkg/__init__.py": BY_NAME, "pkg/_x.pyd": ""}
     env = install(build_wheel(tmp_path, files=files), tmp_path / "env")
     if there:
         install(build_wheel(tmp_path, "other", "1.0", files={"other/cudnn64_9.dll": ""}), env)

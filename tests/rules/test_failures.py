@@ -9,7 +9,7 @@ import pytest
 from tests.rules.subjects import SITE, dll, edge, linked, loads, run, subject
 from tests.support.environments import install, lay
 from tests.support.tables import named_cases
-from tests.support.wheels import build_wheel, extension
+from tests.support.wheels import build_wheel
 from tools.forge import forge_dll
 from wheelfix import scan
 from wheelfix.base.options import ScanOptions
@@ -217,12 +217,11 @@ def test_what_the_code_sees_to_is_said():
 
 def wheel_of_two(folder: Path, init: str, *, name: str = "mesher") -> ScanReport:
     """A wheel with the packages mesh, which has a DLL, and meshcore, whose module needs it."""
-    module = extension("meshlib.dll", name="_core")
     files = {
         "mesh/__init__.py": init,
         "mesh/meshlib.dll": "",
         "meshcore/__init__.py": "from ._core import *\n",
-        "meshcore/_core.pyd": module,
+        "meshcore/_core.pyd": "imports meshlib.dll",
     }
     return scan(build_wheel(folder, name, files=files))
 

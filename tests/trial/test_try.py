@@ -73,8 +73,7 @@ def test_an_error_without_dlls_is_a_failure_and_no_difference(unpacking, tmp_pat
 def test_a_difference_has_a_code_of_its_own(unpacking, tmp_path, run):
     """The host imports what Windows could not: the prediction says 126 for code that is skipped here."""
     code = "import sys\nif sys.platform == 'win32':\n    from . import _m\n"
-    needs = extension("absent.dll", name="_m")
-    path = wheel_of(tmp_path, code, **{"p/_m.cp311-win_amd64.pyd": needs})
+    path = wheel_of(tmp_path, code, **{"p/_m.cp311-win_amd64.pyd": "imports absent.dll"})
     out = run("try", path, "--module", "p", code=6).out
     assert "PREDICTION WAS WRONG" in out
     assert "Please report it" in out
