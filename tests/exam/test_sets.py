@@ -29,7 +29,7 @@ GUARDED = "try:\n    import {}\nexcept ImportError:\n    pass\n"
 
 def user(folder, code="import flux\n", *, needed="flux.dll", requires=("flux>=2",), symbols=("f",)):
     """A package whose extension module needs a DLL of another distribution."""
-    files = {"user/__init__.py": code, "user/_ext.pyd": extension(f"{needed}:{','.join(symbols)}", name="_ext")}
+    files = {"user/__init__.py": code, "user/_ext.pyd": f"imports {needed}:{','.join(symbols)}"}
     return build_wheel(folder, "user", files=files, requires=requires)
 
 

@@ -13,8 +13,9 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from tests.support.environments import lay
 from tests.support.hostilecode import ATTACKS
-from tests.support.wheels import build_wheel, extension
+from tests.support.wheels import build_wheel, extension, library
 from tools.forge import forge_dll
 
 LONG = "9" * 5000
@@ -153,10 +154,7 @@ def _shapes() -> Makers:
         ),
         "modules over a chain": lambda: modules(150, {"d0.dll": ["f"]}) | _chain(150),
         "idle": lambda: modules(1, {}) | {f"pkg/p{n}/d{n}.dll": data for n, data in enumerate(_chain(1500).values())},
-        "debug": lambda: (
-            modules(1, {})
-            | {f"pkg/d{n}d.dll": forge_dll(f"d{n}d.dll", imports={"ucrtbased.dll": ["f"]}) for n in range(800)}
-        ),
+        "debug": lambda: modules(1, {}) | {f"pkg/d{n}d.dll": "imports ucrtbased.dll" for n in range(800)},
         "families": lambda: modules(1, {}) | {f"pkg/{name}": forge_dll(name) for name in named},
         "broken": lambda: (
             modules(1, {f"d{n}.dll": ["f"] for n in range(1000)}) | {f"pkg/d{n}.dll": b"MZ" for n in range(3000)}
@@ -171,9 +169,7 @@ def _shapes() -> Makers:
 
 def _chain(length: int) -> dict[str, bytes]:
     """DLLs each of which needs the next; the last one needs a DLL that is not there."""
-    return {
-        f"pkg/d{n}.dll": forge_dll(f"d{n}.dll", imports={f"d{n + 1}.dll": ["f"]}, exports=["f"]) for n in range(length)
-    }
+    return {f"pkg/d{n}.dll": f"imports d{n + 1}.dll" for n in range(length)}
 
 
 def _forwarders() -> dict[str, bytes]:
@@ -329,8 +325,7 @@ def _environments() -> Makers:
                 "Lib/site-packages/pkg-1.0.dist-info/WHEEL": "Tag: cp311-cp311-win_amd64\n",
                 "Lib/site-packages/pkg-1.0.dist-info/RECORD": "pkg/_x.pyd,,\n",
             }
-            for name, data in {**usual, **files}.items():
-                _write(folder / "env", name, data)
+            lay(folder / "env", {**usual, **files})
             return ("scan", "env", "--no-discover", "--no-config")
 
         return make
@@ -362,7 +357,7 @@ def _packages() -> Makers:
 
         return make
 
-    dll = ""
+    dll = library("libiomp5md.dll")
     for kind, value in NUMBERS.items():
         index = f'{{"name": "intel-openmp", "version": "{value}", "subdir": "win-64"}}'.encode()
         yield f"conda version {kind}", maker({"info/index.json": index, "Library/bin/libiomp5md.dll": dll})

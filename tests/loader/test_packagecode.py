@@ -26,10 +26,6 @@ from wheelfix.model import (
 SITE = "Lib/site-packages/"
 
 
-def extension(imports=None, name="_x.pyd"):
-    return forge_dll(name, imports=imports or {}, exports=["PyInit__x"])
-
-
 def test_only_extension_modules_for_this_python_are_imported():
     names = [
         "_x.cp311-win_amd64.pyd",
@@ -99,10 +95,10 @@ MORE = {
 @pytest.mark.parametrize("more, known", MORE.values(), ids=list(MORE))
 def test_where_only_the_code_of_delvewheel_matters_none_is_read(more, known):
     """And what comes of it is the same as if it were read: psycopg2-binary and sentencepiece have no other."""
-    more = {path: extension() if text is None else text for path, text in more.items()}
+    more = {path: text or "" for path, text in more.items()}
     files = {
         f"{SITE}pkg/__init__.py": PATCH,
-        f"{SITE}pkg/_x.pyd": extension({"helper.dll": ["f"]}),
+        f"{SITE}pkg/_x.pyd": "imports helper.dll",
         f"{SITE}pkg.libs/helper.dll": "",
     }
     view, comment = make_view({**files, **more}), f"{SITE}pkg/read.py"
@@ -264,7 +260,7 @@ def test_load_order_files_of_delvewheel_are_loads():
 
 
 def test_the_import_error_names_the_module_and_not_the_culprit():
-    view = make_view({f"{SITE}pkg/_x.pyd": extension({"gone.dll": ["f"]})})
+    view = make_view({f"{SITE}pkg/_x.pyd": "imports gone.dll"})
     prediction = predict(view, resolve(view, Profile()))
     assert prediction.message == (
         "ImportError: DLL load failed while importing _x: The specified module could not be found."
@@ -292,13 +288,13 @@ def test_the_import_error_names_the_module_and_not_the_culprit():
     },
 )
 def test_what_the_target_machine_brings(name, profile, kind):
-    view = make_view({f"{SITE}pkg/_x.pyd": extension({name: ["f"]})})
+    view = make_view({f"{SITE}pkg/_x.pyd": f"imports {name}"})
     (edge,) = (edge for edge in resolve(view, profile).edges if edge.name == name)
     assert isinstance(edge.provider, kind)
 
 
 BACKENDS = {
-    f"{SITE}pkg/_tbb.pyd": extension({"gone.dll": ["f"]}),
+    f"{SITE}pkg/_tbb.pyd": "imports gone.dll",
     f"{SITE}pkg/_plain.pyd": "exports PyInit__x",
 }
 
@@ -349,7 +345,7 @@ def test_the_first_of_several_places_that_loads_is_taken():
     )
     files = {
         f"{SITE}pkg/__init__.py": code,
-        f"{SITE}pkg/_x.pyd": extension({"core.dll": ["f"]}),
+        f"{SITE}pkg/_x.pyd": "imports core.dll",
         f"{SITE}pkg/core.dll": "imports lz4.dll:g",
         f"{SITE}pkg.libs/core.dll": "imports lz4-1a2b.dll:g",
         f"{SITE}pkg.libs/lz4-1a2b.dll": "exports g",
