@@ -45,7 +45,7 @@ BY_NAME = "import ctypes\nctypes.windll.LoadLibrary('cudnn64_9.dll')\n"
 
 
 @pytest.mark.parametrize(
-    ("there", "code"),
+    "there, code",
     [pytest.param(False, "WF314", id="nothing has it"), pytest.param(True, "WF317", id="it may be loaded before")],
 )
 def test_cudnn_by_its_bare_name_in_an_environment(tmp_path, there, code):
@@ -69,7 +69,7 @@ INIT, OTHER = SITE + "pkg/__init__.py", SITE + "pkg/other.py"
 
 
 @pytest.mark.parametrize(
-    ("given_up", "loading", "severity", "said"),
+    "given_up, loading, severity, said",
     [
         ({}, (), "", ""),
         (
@@ -112,7 +112,7 @@ WAYS = "import os\nif os.environ.get('X'):\n    from ._a import f\nelse:\n    fr
 
 
 @pytest.mark.parametrize(
-    ("files", "expected"),
+    "files, expected",
     [
         ({"pkg/__init__.py": WAYS, "pkg/b.py": "f = 1\n", "pkg/_a.lib": ""}, [("WF332", Severity.UNSURE, "pkg._a")]),
         ({"pkg/__init__.py": WAYS, "pkg/b.py": "f = 1\n"}, []),
@@ -133,7 +133,7 @@ def test_what_compiled_code_may_make_is_not_left_out(tmp_path, monkeypatch, file
 
 
 @pytest.mark.parametrize(
-    ("first", "expected"),
+    "first, expected",
     [("_internals", []), ("_compiled", [("WF332", Severity.ERROR, "llama_cpp._compiled")])],
     ids=["of others", "its own"],
 )
