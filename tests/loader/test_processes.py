@@ -28,7 +28,7 @@ TWO_FOLDERS = {
     "pkg/x/_a.pyd": "imports foo.dll",
     "pkg/x/foo.dll": "imports bar.dll",
     "pkg/y/__init__.py": "from . import _b",
-    "pkg/y/_b.pyd": "imports bar.dll",
+    "pkg/y/_b.pyd": "imports bar.dll; exports f",  # no init function: what imports it fails
     "pkg/y/bar.dll": "",
 }
 
@@ -147,7 +147,7 @@ def test_a_folder_that_only_another_subpackage_adds_is_not_searched():
         "pkg/__init__.py": "",
         "pkg/x/_a.pyd": "imports bar.dll",
         "pkg/y/__init__.py": ADDS.format("os.pardir, 'libs'"),
-        "pkg/y/_b.pyd": "imports bar.dll",
+        "pkg/y/_b.pyd": "imports bar.dll; exports f",  # no init function: what imports it fails
         "pkg/libs/bar.dll": "",
     }
     assert outcomes(files)[0] == {"pkg/x/_a.pyd": 126, "pkg/y/_b.pyd": 0}
