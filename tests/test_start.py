@@ -9,7 +9,7 @@ from pathlib import Path
 
 import wheelfix
 from tests.support.tables import named_cases
-from tests.support.wheels import build_wheel, extension, library
+from tests.support.wheels import build_wheel
 
 PACKAGE = Path(wheelfix.__file__).resolve().parents[1]
 NEEDED_BY_OTHERS = {
@@ -42,10 +42,8 @@ print("modules after exit code", int(code), *sys.modules, sep="\\n")
 def test_a_small_wheel_imports_little(tmp_path, words):
     files = {
         "pkg/__init__.py": "from pkg import _core\n",
-        "pkg/_core.cp311-win_amd64.pyd": extension(
-            "python311.dll:Py_IsInitialized", "msvcp140.dll:_Mtx_lock", name="_core"
-        ),
-        "pkg/msvcp140.dll": library("msvcp140.dll:_Mtx_lock"),
+        "pkg/_core.cp311-win_amd64.pyd": "imports python311.dll:Py_IsInitialized, msvcp140.dll:_Mtx_lock",
+        "pkg/msvcp140.dll": "exports _Mtx_lock",
     }
     requires = ("attrs>=20", "numpy>=1.21", "x[y] >=1.2,<2", "z ==1.*; (os_name == \"nt\") and extra == 'test'")
     wheel = build_wheel(tmp_path, files=files, requires=requires)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.archive.byhand import Entry, deflate, extra_field
+from tests.support.tables import read_table
 
 TEXT = b"some text, some text, some text\n" * 9
 
@@ -59,43 +60,8 @@ _PACKED = len(deflate(TEXT))
 _WIDE = {"csize": 0xFFFFFFFF, "usize": 0xFFFFFFFF}
 _UNICODE = extra_field(0x7075, struct.pack("<BI", 1, zlib.crc32(b"a.txt")) + b"b.txt")
 
-UNSAFE_NAMES: dict[str, str] = {
-    "up": "../evil.py",
-    "up-inside": "pkg/../../evil.py",
-    "up-last": "pkg/..",
-    "up-backslash": "..\\evil.py",
-    "up-mixed": "pkg\\../..\\evil.py",
-    "absolute": "/evil.py",
-    "absolute-backslash": "\\evil.py",
-    "drive": "C:/evil.py",
-    "drive-backslash": "C:\\evil.py",
-    "drive-relative": "C:evil.py",
-    "unc": "//server/share/evil.py",
-    "unc-backslash": "\\\\server\\share\\evil.py",
-    "verbatim": "\\\\?\\C:\\evil.py",
-    "device-path": "\\\\.\\PhysicalDrive0",
-    "object-path": "\\??\\C:\\evil.py",
-    "con": "pkg/CON",
-    "nul-dll": "pkg/NUL.dll",
-    "aux-folder": "aux/evil.py",
-    "com1": "pkg/com1.txt",
-    "com-superscript": "pkg/COM².txt",
-    "lpt9": "LPT9",
-    "conin": "pkg/CONIN$",
-    "nul-space": "pkg/nul .txt",
-    "trailing-dot": "pkg/evil.py.",
-    "trailing-space": "pkg/evil.py ",
-    "trailing-dot-folder": "pkg./evil.py",
-    "dots-only": "pkg/.../evil.py",
-    "stream": "pkg/evil.py:stream",
-    "stream-data": "pkg/evil.py::$DATA",
-    "nul-byte": "pkg/evil.py\0.txt",
-    "newline": "pkg/evil\n.py",
-    "delete": "pkg/evil\x7f.py",
-    "wildcard": "pkg/evil*.py",
-    "angle": "pkg/<evil>.py",
-    "empty-step": "pkg//evil.py",
-    "dot-step": "./pkg/evil.py",
+UNSAFE_NAMES = {
+    **read_table(__file__, "unsafe_names.toml"),
     "long-step": "pkg/" + "x" * 256 + ".py",
     "long-name": "/".join(["x" * 100] * 20),
 }

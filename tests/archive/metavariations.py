@@ -4,12 +4,32 @@ from __future__ import annotations
 
 import hashlib
 import random
+from collections.abc import Callable
 
 from tests.archive.byhand import Entry
 from tests.archive.drafts import Draft
-from tests.archive.variations import VARIATIONS, put, vary
+from tests.archive.variations import CHOICES, VARIATIONS, put, vary
 
 __all__ = ["VARIATIONS"]
+
+
+def changed(
+    data: bytes,
+    *,
+    none: bool = False,
+    all: str | None = None,  # noqa: A002  # as the table calls it
+    old: str = "",
+    new: str = "",
+    once: bool = False,
+    first: str = "",
+    last: str = "",
+    cut: int = 0,
+) -> bytes | None:
+    """Change a text as a row of ``variations.toml`` says."""
+    text = data.decode("latin1") if all is None else all
+    if old:
+        text = text.replace(old, new, 1 if once else -1)
+    return None if none else f"{first}{text[: len(text) - cut]}{last}".encode("latin1")
 
 
 @vary
@@ -44,31 +64,14 @@ def odd_names_in_step(dice: random.Random, made: Draft) -> None:
 
 @vary
 def file_name(dice: random.Random, made: Draft) -> None:
-    change = dice.choice(
-        (
-            {"name": "PKG"}, {"name": "other"}, {"name": "pkg_x"}, {"name": "pk"}, {"version": "1.0.0"},
-            {"version": "1"},
-            {"version": "01.0"}, {"version": "2.0"}, {"version": "1.0_x"}, {"version": "abc"}, {"version": "v1.0"},
-            {"build": "1"}, {"build": "1abc"}, {"build": "0"}, {"build": "x1"}, {"tag": "py2.py3-none-any"},
-            {"tag": "py3-none"},
-            {"tag": "PY3-none-any"}, {"tag": "py3.py3-none-any"}, {"name": "pkg.x"}, {"name": "p--kg"},
-            {"name": "_pkg"},
-            {"name": "p\u00e4kg"}, {"version": "1.0+a.b"}, {"version": "1.0+a-b"}, {"build": "12345678901234567890"},
-        )
-    )  # fmt: skip
-    for field, value in change.items():
+    for field, value in dice.choice(CHOICES["file_names"]).items():
         setattr(made, field, value)
 
 
 @vary
 def dist_info_name(dice: random.Random, made: Draft) -> None:
     made.dist_info = dice.choice(
-        (
-            "PKG-1.0.dist-info", "Pkg-1.0.dist-info", "pkg-1.0.0.dist-info", "pkg-1.dist-info", "other-1.0.dist-info",
-            "pkg-2.0.dist-info", "pkg.dist-info", "pkg-1.0.DIST-INFO", "p-k-g-1.0.dist-info", "pkg_-1.0.dist-info",
-            ".dist-info", "pkg-1.0-extra.dist-info", "pkgx-1.0.dist-info", "sub/pkg-1.0.dist-info", "pkg-1.0.egg-info",
-            "pkg-1.0+x.dist-info", "pkg-.dist-info", "pkg-1.0.dist-info/pkg-1.0.dist-info",
-        )
+        CHOICES["dist_info"]
     )  # fmt: skip
     if dice.random() < 0.5:
         made.data = made.dist_info.removesuffix(".dist-info") + ".data"
@@ -77,11 +80,7 @@ def dist_info_name(dice: random.Random, made: Draft) -> None:
 @vary
 def second_dist_info(dice: random.Random, made: Draft) -> None:
     folder = dice.choice(
-        (
-            "other-1.0.dist-info", "pkg-2.0.dist-info", "PKG-1.0.dist-info", "pkg-1.0.dist-info ", "x.dist-info",
-            "pkg/vendored-1.0.dist-info", "pkg-1.0.data/purelib/other-1.0.dist-info", ".dist-info",
-            "pkg-1.0.data/platlib/pkg-1.0.dist-info", "pkg-1.0.dist-info/sub.dist-info",
-        )
+        CHOICES["second_dist_info"]
     )  # fmt: skip
     for base in dice.choice((("METADATA",), ("METADATA", "WHEEL", "RECORD"), ("x.txt",), ("",), ("RECORD",))):
         put(dice, made, Entry(f"{folder}/{base}" if base else folder, made.metadata or b"x"))
@@ -99,64 +98,12 @@ def installers_own_files(dice: random.Random, made: Draft) -> None:
 
 @vary
 def metadata(dice: random.Random, made: Draft) -> None:
-    usual = made.metadata or b""
-    made.metadata = dice.choice(
-        (
-            None, b"", b"\n", b"\xef\xbb\xbf" + usual, usual.replace(b"\n", b"\r\n"), usual.replace(b"\n", b"\r"),
-            b"\n" + usual,
-            usual + b"Summary: gr\xfc\xdfe\n", usual + b"\nA description, with \xff\n", b"Name: pkg\n" + usual,
-            usual + b"Name: other\n",
-            usual.replace(b"Version: 1.0", b"Version: 1.0.0"), usual.replace(b"Version: 1.0", b"Version: 2.0"),
-            usual.replace(b"Version: 1.0", b"Version: abc"), usual.replace(b"Version: 1.0\n", b""),
-            usual.replace(b"Version: 1.0", b"Version:  1.0 "), usual.replace(b"Version: 1.0", b"Version: v1.0"),
-            usual.replace(b"Name: pkg", b"Name: other"), usual.replace(b"Name: pkg", b"Name: PKG"),
-            usual.replace(b"Name: pkg\n", b""),
-            usual.replace(b"Name: pkg", b"Name: p kg"), usual.replace(b"Name: pkg", b"Name: "),
-            usual.replace(b"Name: pkg", b"name: pkg"),
-            usual.replace(b"2.1", b"1.0"), usual.replace(b"2.1", b"2.4"), usual.replace(b"2.1", b"9.9"),
-            usual.replace(b"2.1", b"x"),
-            usual.replace(b"Metadata-Version: 2.1\n", b""), usual.replace(b"2.1", b"2"), usual.replace(b"2.1",
-            b"2.1.1"),
-            usual + b"Requires-Dist: numpy>=1\n", usual + b"Requires-Dist: numpy>>1\n", usual + b"Requires-Dist: \n",
-            usual + b"Requires-Dist: x; python_version < 'a'\n", usual + b"Requires-Dist: x[\n",
-            usual + b"Requires-Dist: x (>=1.*)\n",
-            usual + b"Requires-Dist: a @ https://example.org/a.whl\n", usual + b"Requires-Dist: x; extra == 'y'\n",
-            usual + b"Requires-Python: >=3.8\n", usual + b"Requires-Python: >=3.8.*\n", usual + b"Requires-Python: x\n",
-            usual + b"Requires-Python: <3\n", usual + b"Provides-Extra: y\n", usual + b"Provides-Extra: y y\n",
-            usual + b"Dynamic: Version\n", usual + b"License-File: LICENSE\n", b" " + usual, usual + b"no colon here\n",
-            usual.replace(b"2.1", b"2.4") + b"License-File: LICENSE\n", usual[:-1], b"x" * 50,
-            usual + b"Requires-Dist: Y!\n",
-        )
-    )  # fmt: skip
+    made.metadata = changed(made.metadata or b"", **dice.choice(CHOICES["metadata"]))
 
 
 @vary
 def wheel_file(dice: random.Random, made: Draft) -> None:
-    usual = made.wheel or b""
-    made.wheel = dice.choice(
-        (
-            None, b"", b"\n" + usual, b"\xef\xbb\xbf" + usual, usual.replace(b"\n", b"\r\n"), usual.replace(b"\n",
-            b"\r"),
-            usual.replace(b"1.0", b"1.1"), usual.replace(b"1.0", b"1.9"), usual.replace(b"1.0", b"2.0"),
-            usual.replace(b"1.0", b"1"),
-            usual.replace(b"1.0", b"0.9"), usual.replace(b"1.0", b"1.x"), usual.replace(b"1.0", b"1.0.0"),
-            usual.replace(b"1.0", b" 1.0 "),
-            usual.replace(b"1.0", b""), usual.replace(b"Wheel-Version: 1.0\n", b""), usual.replace(b"1.0", b"01.0"),
-            usual.replace(b"1.0", b"1.00"), usual + b"Wheel-Version: 2.0\n", b"Wheel-Version: 2.0\n" + usual,
-            usual.replace(b"true", b"True"), usual.replace(b"true", b"false"), usual.replace(b"true", b"FALSE"),
-            usual.replace(b"true", b"yes"), usual.replace(b"true", b""), usual.replace(b"Root-Is-Purelib: true\n", b""),
-            usual.replace(b"true", b" true "), usual + b"Root-Is-Purelib: false\n", usual.replace(b"py3-none-any",
-            b"py2-none-any"),
-            usual.replace(b"Tag: py3-none-any\n", b""), usual + b"Tag: cp311-cp311-win_amd64\n",
-            usual.replace(b"py3-none-any", b"x"),
-            usual + b"Build: 1\n", usual + b"\xff\n", usual.replace(b"Wheel-Version", b"wheel-version"),
-            usual.replace(b": ", b":"),
-            usual.replace(b"1.0", b"\xd9\xa1.0"), usual + b"X-Odd: \xff\n", usual + b"\nBody: x\n", usual[:-1],
-            b"Metadata: x\n",
-            usual.replace(b"1.0", b"1.0\n 1.0"), usual.replace(b"1.0", b"-1.0"), usual.replace(b"1.0", b"1_0.0"),
-            b" " + usual,
-        )
-    )  # fmt: skip
+    made.wheel = changed(made.wheel or b"", **dice.choice(CHOICES["wheel"]))
 
 
 @vary
@@ -226,26 +173,17 @@ def record_rows(dice: random.Random, made: Draft) -> None:
     made.rows = changed
 
 
+SPECIAL: dict[str, Callable[[bytes], bytes]] = {
+    "UTF-16": lambda data: data.decode().encode("utf-16"),
+    "a long name": lambda data: data + b"x" * 140_000 + b",,\n",
+    "upper case": bytes.upper,
+}
+
+
 @vary
 def record_text(dice: random.Random, made: Draft) -> None:
-    change = dice.choice(
-        (
-            lambda data: None, lambda data: b"", lambda data: b"\xef\xbb\xbf" + data, lambda data: data.replace(b"\n",
-            b"\r\n"),
-            lambda data: data.replace(b"\n", b"\r"), lambda data: data[:-1], lambda data: data + b"\n",
-            lambda data: data + b"\xff,,\n",
-            lambda data: b"\n" + data, lambda data: data + b'"open,,\n', lambda data: data.replace(b"\n", b"\n\n"),
-            lambda data: b'"' + data.replace(b",", b'",', 1), lambda data: data + b"\0\n",
-            lambda data: data.replace(b",", b";"),
-            lambda data: data.decode().encode("utf-16"), lambda data: data + b"\x0c\n",
-            lambda data: data.replace(b"\n", b"\x0b", 1),
-            lambda data: data.replace(b"\n", "\u2028".encode(), 1), lambda data: data.replace(b",", b", "),
-            lambda data: data + b"# comment\n",
-            lambda data: data + b"x" * 140_000 + b",,\n", lambda data: data.replace(b"\n", b"\x1c", 1),
-            lambda data: data.upper(),
-        )
-    )  # fmt: skip
-    made.record = change
+    how = dice.choice(CHOICES["record"])
+    made.record = SPECIAL.get(how.get("special", ""), lambda data: changed(data, **how))
 
 
 @vary

@@ -10,8 +10,8 @@ import pytest
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from tests.archive.byhand import DIST_INFO, Entry, build_zip, wheel_entries, write_wheel_by_hand
-from tests.support.tables import named_cases
+from tests.archive.byhand import DIST_INFO, WHEEL_NAME, Entry, build_zip, wheel_entries, write_wheel_by_hand
+from tests.support.tables import named_cases, read_table
 from tests.support.wheels import build_wheel, folder_of
 from tools.forge import forge_dll
 from wheelfix.archive.metadata import WheelInfo, parse_headers, requirement_faults
@@ -59,71 +59,40 @@ def _info(path: Path) -> WheelInfo:
         return WheelInfo.from_archive(archive)
 
 
-def _with(change: Callable[[list[Entry]], None], name: str = "pkg-1.0-py3-none-any.whl") -> Callable[[Path], Path]:
+def _with(change: Callable[[list[Entry]], None]) -> Callable[[Path], Path]:
     def build(folder: Path) -> Path:
         entries = wheel_entries()
         change(entries)
-        path = folder / name
+        path = folder / WHEEL_NAME
         path.write_bytes(build_zip(entries))
         return path
 
     return build
 
 
-def _edit(name: str, old: bytes, new: bytes) -> Callable[[Path], Path]:
-    def change(entries: list[Entry]) -> None:
-        for entry in entries:
-            if entry.name == f"{DIST_INFO}/{name}":
-                entry.data = entry.data.replace(old, new)
-
-    return _with(change)
-
-
-def _without(name: str) -> Callable[[Path], Path]:
-    def change(entries: list[Entry]) -> None:
-        entries[:] = [entry for entry in entries if entry.name != f"{DIST_INFO}/{name}"]
-
-    return _with(change)
-
-
-def _nothing(_: list[Entry]) -> None:
-    pass
+@named_cases("row", read_table(__file__, "metadata.toml"))
+def test_places_that_disagree(tmp_path, row):
+    entries = [entry for entry in wheel_entries() if entry.name != f"{DIST_INFO}/{row.get('without')}"]
+    for entry in entries:
+        if entry.name == f"{DIST_INFO}/{row.get('file')}":
+            entry.data = entry.data.replace(row["old"].encode(), row["new"].encode())
+    path = tmp_path / row.get("name", WHEEL_NAME)
+    path.write_bytes(build_zip(entries))
+    assert [fault.kind for fault in _info(path).faults] == row["kinds"]
 
 
 @named_cases(
-    "build, kinds",
+    "change, kinds",
     {
-        "no-metadata": (_without("METADATA"), ["metadata-missing"]),
-        "no-wheel": (_without("WHEEL"), ["wheel-file-missing"]),
-        "name": (_edit("METADATA", b"Name: pkg", b"Name: other"), ["name-mismatch"]),
-        "name-case": (_edit("METADATA", b"Name: pkg", b"Name: PkG"), []),
-        "version": (_edit("METADATA", b"Version: 1.0", b"Version: 1.1"), ["name-mismatch"]),
-        "version-zeros": (_edit("METADATA", b"Version: 1.0", b"Version: 1.0.0"), []),
-        "version-nonsense": (_edit("METADATA", b"Version: 1.0", b"Version: nonsense"), ["name-mismatch"]),
-        "wheel-1.9": (_edit("WHEEL", b"Wheel-Version: 1.0", b"Wheel-Version: 1.9"), []),
-        "tag": (_edit("WHEEL", b"Tag: py3-none-any", b"Tag: py3-none-win_amd64"), ["tag-mismatch"]),
-        "no-tag": (_edit("WHEEL", b"Tag: py3-none-any\n", b""), ["tag-mismatch"]),
-        "wheel-2": (_edit("WHEEL", b"Wheel-Version: 1.0", b"Wheel-Version: 2.0"), ["wheel-version"]),
-        "build": (_with(_nothing, "pkg-1.0-7-py3-none-any.whl"), ["tag-mismatch"]),
-        "file-name": (_with(_nothing, "other-1.0-py3-none-any.whl"), ["name-mismatch", "name-mismatch"]),
-        "not-last": (_with(lambda entries: entries.append(entries.pop(0))), ["dist-info-not-last"]),
+        "not-last": (lambda entries: entries.append(entries.pop(0)), ["dist-info-not-last"]),
         "several": (
-            _with(lambda entries: entries.append(Entry("q-1.dist-info/METADATA"))),
+            lambda entries: entries.append(Entry("q-1.dist-info/METADATA")),
             ["several-dist-info", "dist-info-not-last"],
-        ),
-        "license": (
-            _edit("METADATA", b"Metadata-Version: 2.1", b"Metadata-Version: 2.4\nLicense-File: LICENSE"),
-            ["license-file-missing"],
-        ),
-        "license-before-2.4": (
-            _edit("METADATA", b"Metadata-Version: 2.1", b"Metadata-Version: 2.1\nLicense-File: LICENSE"),
-            [],
         ),
     },
 )
-def test_places_that_disagree(tmp_path, build, kinds):
-    info = _info(build(tmp_path))
-    assert [fault.kind for fault in info.faults] == kinds
+def test_where_dist_info_is(tmp_path, change, kinds):
+    assert [fault.kind for fault in _info(_with(change)(tmp_path)).faults] == kinds
 
 
 def test_damaged_metadata_is_a_fault_not_an_error(tmp_path):

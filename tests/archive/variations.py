@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from tests.archive.byhand import Entry, deflate, extra_field
 from tests.archive.drafts import Draft
+from tests.support.tables import read_table
 
 SCHEMES = ("purelib", "platlib", "data", "scripts", "headers")
 PLACES = ("pkg/lib.dll", "pkg/other.dll", "PKG/LIB.DLL", "pkg/Lib.dll", "lib.dll", "pkg/__init__.py")
@@ -51,29 +52,13 @@ def data_beside_site_packages(dice: random.Random, made: Draft) -> None:
 
 @vary
 def data_of_an_odd_scheme(dice: random.Random, made: Draft) -> None:
-    place = dice.choice(
-        (
-            "bogus/x", "x.py", "PLATLIB/pkg/a.dll", "purelib", "platlib/", "scripts", "include/x.h", "stdlib/x.py",
-            "data ", "platlib /x.py", "", "purelib/", "data/data", "Purelib/pkg/lib.dll", "platstdlib/x.py", "lib.dll",
-        )
-    )  # fmt: skip
+    place = dice.choice(CHOICES["odd_schemes"])
     put(dice, made, Entry(f"{made.data}/{place}", b"" if place.endswith("/") or not place else b"MZ odd"))
 
 
 @vary
 def data_of_another_name(dice: random.Random, made: Draft) -> None:
-    folder = dice.choice(
-        (
-            "other-1.0.data",
-            "pkg-1.0.DATA",
-            "PKG-1.0.data",
-            "pkg-1.data",
-            "pkg-1.0.0.data",
-            ".data",
-            "pkg.data",
-            "x.data",
-        )
-    )
+    folder = dice.choice(CHOICES["data_folders"])
     put(dice, made, Entry(f"{folder}/{dice.choice((*SCHEMES, 'bogus'))}/{dice.choice(PLACES)}", b"MZ else"))
 
 
@@ -91,78 +76,30 @@ def scripts(dice: random.Random, made: Draft) -> None:
 
 @vary
 def entry_points(dice: random.Random, made: Draft) -> None:
-    text = dice.choice(
-        (
-            "[console_scripts]\nrun = pkg:main\n",
-            "[console_scripts]\nrun = pkg:main\nRun = pkg:main\n",
-            "[console_scripts]\nrun = pkg:main\nrun = pkg:other\n",
-            "[gui_scripts]\nrun = pkg:main\n[console_scripts]\nrun = pkg:main\n",
-            "[console_scripts]\nrun.exe = pkg:main\n",
-            "[console_scripts]\nrun = pkg\n",
-            "[console_scripts]\nrun = pkg:\n",
-            "[console_scripts]\nrun\n",
-            "[console_scripts]\n= pkg:main\n",
-            "[console_scripts]\n../run = pkg:main\n",
-            "[console_scripts]\nsub/run = pkg:main\n",
-            "[console_scripts]\nrun = pkg:main [extra]\n",
-            "[console_scripts]\nrun = pkg : main\n",
-            "[console_scripts]\nrun = pkg.sub:Class.main\n",
-            "[console_scripts]\nrun: pkg:main\n",
-            "[console_scripts]\nrun = pkg:main # why\n",
-            "[console_scripts]\nrun = 1pkg:main\n",
-            "[console_scripts]\nrun = pkg main\n",
-            "[console_scripts]\n# comment\n; comment\nrun=pkg:main\n",
-            "[console_scripts\nrun = pkg:main\n",
-            "run = pkg:main\n",
-            "[other]\nx = pkg\n",
-            "[other]\nx\n",
-            "[a]\nx = y\n[a]\nz = y\n",
-            "",
-            "\n\n",
-            "\ufeff[console_scripts]\nrun = pkg:main\n",
-            "[console_scripts]\r\nrun = pkg:main\r\n",
-            "[console_scripts]\n rün = pkg:main\n",
-            "[console_scripts]\nrun me = pkg:main\n",
-            "[console_scripts]\nrun = pkg:%(x)s\n",
-        )
-    )
+    text = dice.choice(CHOICES["entry_points"])
     data = text.encode() if dice.random() < 0.95 else b"[console_scripts]\nr\xfcn = pkg:main\n"
     made.late.append(Entry(f"{made.dist_info}/entry_points.txt", data))
 
 
 # ------------------------------------------------------------------------------------------------------- names
 
-ODD_NAMES = (
-    "pkg/a.dll.", "pkg/a.dll ", "pkg./a.dll", "pkg /a.dll", "pkg/nul.dll", "pkg/CON", "pkg/a:b.dll", "pkg/a*.dll",
-    "pkg/a?.dll", "pkg/<a>.dll", 'pkg/"a".dll', "pkg/a|b", "../up.dll", "/abs.dll", "C:/x.dll", "C:x.dll", "//h/s/x",
-    "pkg/../up.dll", "pkg/./a.dll", "./pkg/a.dll", "pkg//a.dll", "pkg/a,b.dll", "pkg/a\nb", "pkg/a\rb", "pkg/a\tb",
-    "pkg/a\x7fb", "pkg/a\0b.dll", " pkg/a.dll", "pkg/ a.dll", "~/a.dll", "pkg/a;b.dll", "pkg/#a.dll", "pkg/%41.dll",
-    "pkg/" + "n" * 255, "pkg/" + "n" * 256, "pkg/" + "d/" * 300 + "a", "pkg/\U0001f600.dll", "pkg/\u202egnp.dll",
-    "pkg/\u2028.dll", "pkg/a\u0085b", "pkg/a'b.dll", "pkg/a`b.dll", "pkg/$a.dll", "pkg/\x1f.dll", "pkg/lib.dll/x.dll",
-    "pkg/__init__.py/", "pkg", "pkg/__pycache__/x.pyc", "pkg/.hidden", ".hidden", "pkg/\u00a0.dll", "\ufeffpkg/a.dll",
-    "pkg/a.dll/", "..", ".", "pkg/..", "pkg/.", "pkg\\a.dll", "pkg\\..\\..\\up.dll", "\\abs.dll", "pkg/\\a.dll",
-    "pkg/COM1.txt", "pkg/con.dll.txt", "pkg/x.dist-info/METADATA", "pkg/conin$", "pkg/aux ", "pkg/\u0131.dll",
-)  # fmt: skip
+CHOICES = read_table(__file__, "variations.toml")
+LONG = {
+    "255 characters": "pkg/" + "n" * 255,
+    "256 characters": "pkg/" + "n" * 256,
+    "300 folders": "pkg/" + "d/" * 300 + "a",
+}
 
 
 @vary
 def odd_name(dice: random.Random, made: Draft) -> None:
-    name = dice.choice(ODD_NAMES)
-    put(dice, made, Entry(name, b"" if name.endswith("/") else b"MZ odd"))
+    name = dice.choice(CHOICES["names"])
+    put(dice, made, Entry(LONG.get(name, name), b"" if name.endswith("/") else b"MZ odd"))
 
 
 @vary
 def pair_of_names(dice: random.Random, made: Draft) -> None:
-    one, two = dice.choice(
-        (
-            ("pkg/A.dll", "pkg/a.dll"), ("pkg/\u00e9.dll", "pkg/e\u0301.dll"), ("pkg/\u00c9.dll", "pkg/\u00e9.dll"),
-            ("pkg/stra\u00dfe", "pkg/strasse"), ("pkg/k", "pkg/\u212a"), ("pkg/s", "pkg/\u017f"), ("pkg/i",
-            "pkg/\u0131"),
-            ("pkg/\u03c3", "pkg/\u03c2"), ("pkg/\u03a3", "pkg/\u03c3"), ("pkg/x", "pkg/x"), ("pkg/x", "pkg/x/"),
-            ("pkg/x", "pkg/X/y"), ("pkg/x", "pkg/x/y"), ("pkg/\ufb01", "pkg/fi"), ("a/b", "A/B"), ("pkg/x.", "pkg/x"),
-            ("pkg/\U00010400", "pkg/\U00010428"), ("pkg/y", "pkg\\y"), ("pkg/y", "pkg/./y"), ("pkg/y", "pkg//y"),
-        )
-    )  # fmt: skip
+    one, two = dice.choice(CHOICES["pairs"])
     same = b"MZ one"
     put(dice, made, Entry(one, same))
     put(dice, made, Entry(two, b"" if two.endswith("/") else dice.choice((same, b"MZ two!"))))

@@ -10,8 +10,7 @@ import jsonschema
 import pytest
 
 import wheelfix
-from tests.support.wheels import build_wheel, extension
-from tools.forge import forge_dll
+from tests.support.wheels import build_wheel
 from tools.take_one_out import write_without
 from wheelfix.cli.main import main
 from wheelfix.errors import InputError, MissingExtra
@@ -23,8 +22,8 @@ NAME = "helper-0f2ea955.dll"
 @pytest.fixture
 def whole(tmp_path: Path) -> Path:
     files = {
-        "pkg/_x.cp311-win_amd64.pyd": extension(NAME),
-        f"pkg/{NAME}": forge_dll(NAME, exports=["f"]),
+        "pkg/_x.cp311-win_amd64.pyd": f"imports {NAME}",
+        f"pkg/{NAME}": "",
     }
     return build_wheel(tmp_path / "whole", files=files)
 

@@ -98,7 +98,7 @@ def test_an_installed_package_is_repaired_where_it_is(tmp_path, run):
 
 
 def test_options_of_hints_are_in_the_command(tmp_path, run):
-    members = {**files("nvcuda.dll"), "pkg/nvcuda.dll": library("nvcuda.dll")}
+    members = {**files("nvcuda.dll"), "pkg/nvcuda.dll": ""}
     build_wheel(tmp_path / "dist", files=members)
     command = proposed(run, "dist", "--no-discover")[-1]
     assert "--drop pkg/nvcuda.dll" in command
@@ -166,7 +166,7 @@ def test_powershell_words(word, expected):
 
 
 def test_a_repair_ends_with_what_it_fixed_and_what_remains(tmp_path, run):
-    debug = {"pkg/nvcuda.dll": library("nvcuda.dll")}
+    debug = {"pkg/nvcuda.dll": ""}
     build_wheel(tmp_path / "dist", files={**files("helper.dll", "nvcuda.dll"), **debug})
     folder_of(tmp_path / "dlls", "helper.dll")
     out = run("repair", "dist", "--no-discover", "--root", "dlls").out

@@ -11,53 +11,16 @@ from typing import cast
 import pytest
 
 from tests.support.tiers import IMPOSSIBLE
-from tests.support.wheels import build_wheel, extension
+from tests.support.wheels import build_wheel
 from wheelfix.base.inputfiles import distrust_by_owner, distrust_by_status, owner_in_descriptor
 from wheelfix.cli.parsers import long_name
 from wheelfix.cli.settings import vocabulary
 from wheelfix.errors import Exit
 
-DANGEROUS = {
-    "in-place": "true",
-    "with": '"sign {file}"',
-    "limit": '["members=1000000"]',
-    "trust-record": "true",
-    "locked": '"plan.json"',
-    "beside": '["more"]',
-    "lockfile": '"pylock.toml"',
-    "lock-extras": '["gui"]',
-    "lock-groups": '["dev"]',
-    "import-order": '["a", "b"]',
-    "trust-distribution": '["a"]',
-    "env": '"env"',
-    "index-url": '"https://example.org/simple"',
-    "extra-index-url": '["https://example.org/simple"]',
-    "fetch": "true",
-    "deps": "true",
-    "survey-folder": '"tables"',
-    "names": '"names.txt"',
-    "scheduler": '"tcp://example.org:8786"',
-    "trial": "true",
-    "trial-with": '["more"]',
-    "trial-find-links": '["more"]',
-    "trial-index-url": '"https://example.org/simple"',
-    "trial-no-deps": "true",
-    "trial-module": '["demo"]',
-    "trial-python-home": '"python"',
-    "trial-wine": '"wine"',
-    "trial-python": '"python"',
-    "trial-timeout": "5",
-    "trial-allow-root": "true",
-    "undo": "true",
-    "write-baseline": "true",
-    "trusted-roots": '"roots.pem"',
-    "search-path": "true",
-    "max-members": "1000000",
-    "max-size": '"1T"',
-    "max-total": '"1T"',
-    "max-ratio": "100000",
-    "max-path": "140",
-}
+DANGEROUS = dict(
+    line.split(" = ") for line in Path(__file__).with_name("dangerous.toml").read_text("utf-8").splitlines()[1:]
+)
+"""Options, and a value of each as it is written."""
 
 
 @pytest.fixture
@@ -66,8 +29,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     here = tmp_path / "project"
     here.mkdir()
     monkeypatch.chdir(here)
-    module = extension("python311.dll:Py_Initialize")
-    build_wheel(here / "dist", "demo", files={"demo/_x.cp311-win_amd64.pyd": module, "demo/__init__.py": ""})
+    build_wheel(
+        here / "dist",
+        "demo",
+        files={"demo/_x.cp311-win_amd64.pyd": "imports python311.dll:Py_Initialize", "demo/__init__.py": ""},
+    )
     return here
 
 

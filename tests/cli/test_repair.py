@@ -6,19 +6,17 @@ import json
 import re
 import shlex
 import zipfile
-from pathlib import Path
 
 import pytest
 
 from tests.invariants.generate import make
 from tests.support.environments import install
 from tests.support.tables import named_cases
-from tests.support.wheels import build_wheel, library, needing
+from tests.support.wheels import build_wheel, library
 from tools.example import kepler_cu114, kepler_cu117, write_roots, write_wheel
 from tools.forge import forge_dll
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.cli.common import root_options
-from wheelfix.cli.main import main
 from wheelfix.cli.parsers import command_parser
 from wheelfix.diagnosis.diagnose import diagnose
 from wheelfix.exam.scan import scan
@@ -45,66 +43,6 @@ def test_a_bill_of_materials_unless_told_otherwise(options, expected, tmp_path, 
     run("repair", wheel, "--no-discover", "--no-config", "-w", out, *roots, *options)
     with zipfile.ZipFile(out / wheel.name) as archive:
         assert (SBOM in archive.namelist()) is expected
-
-
-@pytest.fixture
-def dist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a wheel, in a folder whose name has a blank and an umlaut."""
-    folder = tmp_path / "my ümläut dir"
-    build_wheel(folder, files={"pkg/__init__.py": b"", "pkg/x.dll": forge_dll("x.dll")})
-    (folder / "notes.txt").write_text("text")
-    monkeypatch.chdir(folder)
-    return folder
-
-
-def failed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    """Run a command that is refused and return what it says."""
-    assert main([*words]) in (2, 3, 4)
-    return capsys.readouterr().err
-
-
-WHEEL = "pkg-1.0-cp311-cp311-win_amd64.whl"
-
-
-@pytest.mark.parametrize("command", ["scan", "repair", "verify", "ci"])
-def test_a_path_that_does_not_exist_says_what_is_there(dist, capsys, command):
-    said = failed(capsys, command, "nope.whl")
-    assert said == "wheelfix: error: nope.whl does not exist\n  hint: this folder holds 1 wheel\n"
-
-
-@pytest.mark.parametrize("command", ["scan", "repair", "ci"])
-def test_an_environment_that_does_not_exist_is_named_with_its_option(dist, capsys, command):
-    said = failed(capsys, command, WHEEL, "--python", "nope")
-    assert said.startswith("wheelfix: error: --python nope\n  because: the folder does not exist\n")
-
-
-def test_an_installed_package_needs_a_folder(dist, capsys):
-    assert "--env notes.txt\n  because: is a file, not a folder" in failed(
-        capsys, "repair", "--env", "notes.txt", "--package", "x"
-    )
-
-
-@pytest.mark.parametrize("command", ["repair", "ci"])
-def test_a_file_is_not_a_folder_for_wheels(dist, capsys, command):
-    said = failed(capsys, command, WHEEL, "-w", "notes.txt")
-    assert said.startswith("wheelfix: error: --wheel-dir notes.txt\n  because: it is a file\n")
-    assert (dist / "notes.txt").read_text() == "text"
-
-
-def test_no_code_is_suggested_for_another_number(dist, capsys):
-    for words in (("explain", "WF999"), ("scan", WHEEL, "--select", "WF9")):
-        said = failed(capsys, *words)
-        assert "did you mean" not in said
-        assert "'wheelfix explain' lists them all" in said
-    assert "did you mean missing-symbol" in failed(capsys, "explain", "missing-symbl")
-
-
-def test_a_dry_run_says_why_a_required_dll_is_missing(tmp_path, run):
-    """The built-ins of an NVRTC that is missing itself were called optional."""
-    wheel = needing(tmp_path, "nvrtc64_112_0.dll", "cupti64_2022.2.1.dll:g")
-    text = run("repair", wheel, "--dry-run", "--no-discover", code=None).out
-    assert "nvrtc-builtins64_118.dll\n    it goes with nvrtc64_112_0.dll, which is missing too" in text
-    assert "optional; --companions all adds it" not in text.partition("Still missing")[2].partition("optional DLL")[0]
 
 
 COMMAND = re.compile(r"'(wheelfix (?:scan|repair|diagnose|verify|ci|explain|roots)[^']*)'")
@@ -177,30 +115,7 @@ def ci_dist(tmp_path, monkeypatch):
     return tmp_path
 
 
-OPTIONS = ["--no-discover", "--layout", "beside", "--root", "dlls"]
 CI_WHEEL = "one-1.0-cp311-cp311-win_amd64.whl"
-
-
-def test_what_may_be_missing_stays_allowed_when_the_result_is_scanned(ci_dist, run):
-    """``ci --allow-missing 'cudnn*' --exclude 'cudnn*'`` repaired the wheel and then called it broken."""
-    allowed = ["--allow-missing", "cudnn*"]
-    said = run("ci", "dist", *OPTIONS, "--exclude", "cudnn*", *allowed, "--format", "json").out
-    found = json.loads(said)["wheels"][0]
-    assert found["verdict"] == "ok"
-    assert found["first_failure"] is None
-    run("scan", f"wheelhouse/{CI_WHEEL}", "--no-discover", *allowed)
-    run("scan", f"wheelhouse/{CI_WHEEL}", "--no-discover", code=1)
-
-
-def test_companions_that_were_left_out_are_allowed_too(ci_dist, run):
-    """cudnn64_8.dll loads its parts by name; who wants none of them gets what was asked for."""
-    said = run("ci", "dist", *OPTIONS, "--companions", "none", "--format", "json").out
-    assert json.loads(said)["wheels"][0]["verdict"] == "ok"
-
-
-def test_without_consent_nothing_is_written(ci_dist, run):
-    run("ci", "dist", *OPTIONS, "--exclude", "cudnn*", "-q", code=1)
-    assert not (ci_dist / "wheelhouse" / CI_WHEEL).exists()
 
 
 def test_a_wheel_that_cannot_be_repaired_is_listed_once_as_what_it_is(ci_dist, run):

@@ -11,7 +11,6 @@ import pytest
 import wheelfix
 from tests.support.wheels import build_wheel
 from tools.example import kepler_cu117, write_wheel
-from tools.forge import forge_dll
 from wheelfix.archive.names import other_system
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.errors import UsageError, WheelfixError
@@ -25,7 +24,7 @@ def dist(tmp_path: Path) -> Path:
     """A Windows wheel and a Linux one."""
     folder = tmp_path / "dist"
     for tags in ("cp311-cp311-manylinux2014_x86_64", "cp311-cp311-win_amd64"):
-        build_wheel(folder, "pkg", "1.0", tags, {"pkg/__init__.py": b"", "pkg/x.dll": forge_dll("x.dll")})
+        build_wheel(folder, "pkg", "1.0", tags, {"pkg/__init__.py": b"", "pkg/x.dll": ""})
     return folder
 
 
@@ -74,8 +73,7 @@ def test_pure_python_is_for_no_processor(tmp_path):
 def test_an_explicit_request_that_cannot_be_met_is_an_error(dist, tmp_path, run):
     out = ["-w", str(tmp_path / "out"), "--no-discover"]
     assert "no root has foo.dll" in run("repair", dist / WINDOWS, "--include", "foo.dll", *out, code=2).err
-    image = forge_dll("x.dll", imports=[("msvcp140.dll", ["f"])])
-    files = {"pkg/__init__.py": b"", "pkg/_x.cp311-win_amd64.pyd": image}
+    files = {"pkg/__init__.py": b"", "pkg/_x.cp311-win_amd64.pyd": "imports msvcp140.dll"}
     wheel = build_wheel(dist, files=files)
     assert "no root has msvcp140.dll" in run("repair", wheel, "--with-vcredist", *out, code=2).err
     assert not list((tmp_path / "out").glob("*.whl")) if (tmp_path / "out").exists() else True

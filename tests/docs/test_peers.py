@@ -15,7 +15,6 @@ import pytest
 
 from tests.support.wheels import ALONE, build_wheel
 from tools import example
-from tools.forge import forge_dll
 from wheelfix import RepairOptions, RootOptions, ScanOptions, repair, scan, verify
 
 pytestmark = pytest.mark.slow  # what others do changes with their versions, and not with ours
@@ -129,13 +128,13 @@ def test_mkl_comes_without_its_kernels_and_renamed_and_python_files_are_patched(
 
 
 def test_a_delay_loaded_driver_stops_a_repair(tmp_path):
-    module = forge_dll(
-        "_x.pyd",
-        imports={"python311.dll": ["Py_Initialize"]},
-        delay_imports={"nvcuda.dll": ["cuInit"]},
-        exports=["PyInit__x"],
+    wheel = build_wheel(
+        tmp_path,
+        files={
+            "pkg/__init__.py": "",
+            "pkg/_x.cp311-win_amd64.pyd": "imports python311.dll:Py_Initialize; delays nvcuda.dll:cuInit",
+        },
     )
-    wheel = build_wheel(tmp_path, files={"pkg/__init__.py": "", "pkg/_x.cp311-win_amd64.pyd": module})
     done = run_tool(tmp_path, "delvewheel", "repair", "-w", "made", str(wheel))
     assert done.returncode != 0
     assert "nvcuda.dll" in done.stderr

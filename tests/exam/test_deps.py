@@ -11,7 +11,7 @@ from packaging.requirements import Requirement
 
 from tests.remote.indexes import index_of
 from tests.support.tables import named_cases
-from tests.support.wheels import build_wheel, extension, library
+from tests.support.wheels import build_wheel
 from wheelfix.base.options import InstallTarget, Limits, RemoteOptions
 from wheelfix.exam.versionchoice import MOST_ASKED, MOST_LINES, choose_versions, required_wheels
 from wheelfix.loader.profile import Profile
@@ -24,8 +24,10 @@ CODE = b"import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__),
 
 @pytest.fixture
 def subject(tmp_path: Path) -> Path:
-    module = extension("helper.dll")
-    files = {"demo/__init__.py": b"import helper\nfrom demo import _x\n", "demo/_x.cp311-win_amd64.pyd": module}
+    files = {
+        "demo/__init__.py": b"import helper\nfrom demo import _x\n",
+        "demo/_x.cp311-win_amd64.pyd": "imports helper.dll",
+    }
     requires = [
         "helper>=1,<3",
         "gone; sys_platform == 'win32'",
@@ -38,7 +40,7 @@ def subject(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     folder = tmp_path / "files"
-    helper = {"helper/__init__.py": CODE, "helper/bin/helper.dll": library("helper.dll")}
+    helper = {"helper/__init__.py": CODE, "helper/bin/helper.dll": ""}
     wheels = [
         build_wheel(folder, "helper", "1.0", "py3-none-win_amd64", {"helper/__init__.py": b""}),
         build_wheel(folder, "helper", "2.0", "py3-none-win_amd64", helper, requires=["deeper[more]==1.*"]),

@@ -13,10 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.environments import install, lay
+from tests.support.environments import install, lay, reports
 from tests.support.tables import named_cases
-from tests.support.wheels import ALONE, build_wheel, extension, folder_of, library
-from tools.forge import forge_dll
+from tests.support.wheels import build_wheel, folder_of, library
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.cli.main import main
 from wheelfix.exam.scan import scan_all
@@ -28,14 +27,9 @@ ANY = "py3-none-any"
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 12345\n"
 
 
-def pyd(python: str = "python311.dll", *more: str) -> bytes:
-    imports = {python: ["PyModule_Create2"], **{name: ["f"] for name in more}}
-    return forge_dll("_x.pyd", imports=imports, exports=["PyInit__x"])
-
-
 def module(folder: Path, tag: str = "cp311", code: str = "from . import _x\n", requires: Sequence[str] = ()) -> Path:
     """A wheel with an extension module for one Python."""
-    files = {"pkg/__init__.py": code, f"pkg/_x.{tag}-win_amd64.pyd": pyd(f"python3{tag[3:]}.dll")}
+    files = {"pkg/__init__.py": code, f"pkg/_x.{tag}-win_amd64.pyd": f"imports python3{tag[3:]}.dll:PyModule_Create2"}
     return build_wheel(folder, "pkg", "1.0", f"{tag}-{tag}-win_amd64", files, requires=requires)
 
 
@@ -49,28 +43,22 @@ def environment(folder: Path, *wheels: Path, config: str = VENV) -> Path:
     return lay(folder / "env", {"pyvenv.cfg": config} if config else {})
 
 
-def scanned(env: Path) -> dict[str, ScanReport]:
-    found = list(scan_all([env], ALONE))
-    assert all(isinstance(one, ScanReport) for one in found), found
-    return {one.name: one for one in found if isinstance(one, ScanReport)}
-
-
 def found_in(env: Path) -> list[tuple[str, str, str]]:
     """What was found beyond remarks: distribution, code and severity."""
     return [
         (name, item.code, str(item.severity))
-        for name, report in scanned(env).items()
+        for name, report in reports(env).items()
         for item in report.findings
         if item.severity is not Severity.INFO
     ]
 
 
-FOR_312 = {"pkg/__init__.py": "from . import _x\n", "pkg/_x.pyd": pyd("python312.dll")}
-STABLE = {**FOR_312, "pkg/_x.pyd": pyd("python3.dll")}
+FOR_312 = {"pkg/__init__.py": "from . import _x\n", "pkg/_x.pyd": "imports python312.dll:PyModule_Create2"}
+STABLE = {**FOR_312, "pkg/_x.pyd": "imports python3.dll:PyModule_Create2"}
 OWN_PYTHON = {
     "pkg/__init__.py": "",
-    "pkg/run/tool.exe": forge_dll("tool.exe", imports={"python39.dll": ["Py_Main"]}),
-    "pkg/run/python39.dll": library("python39.dll:Py_Main"),
+    "pkg/run/tool.exe": "imports python39.dll:Py_Main",
+    "pkg/run/python39.dll": "exports Py_Main",
 }
 GOES_ON = "try:\n    from .fast import *\nexcept ImportError:\n    pass\n"
 
@@ -79,7 +67,11 @@ class TestPython:
     @named_cases(
         "tag, files, expected",
         {
-            "the right Python": ("cp311-cp311", {**FOR_312, "pkg/_x.pyd": pyd()}, []),
+            "the right Python": (
+                "cp311-cp311",
+                {**FOR_312, "pkg/_x.pyd": "imports python311.dll:PyModule_Create2"},
+                [],
+            ),
             "yaml goes on without its module": (
                 "cp310-cp310",
                 {**FOR_312, "pkg/__init__.py": GOES_ON, "pkg/fast.py": "from . import _x\n"},
@@ -92,7 +84,7 @@ class TestPython:
             "a later stable ABI": ("cp312-abi3", STABLE, ["warning"]),
             "a symbol that this Python does not have": (
                 "cp312-abi3",
-                {**FOR_312, "pkg/_x.pyd": extension("python3.dll:PyType_GetTypeDataSize")},
+                {**FOR_312, "pkg/_x.pyd": "imports python3.dll:PyType_GetTypeDataSize"},
                 ["warning"],
             ),
         },
@@ -104,7 +96,7 @@ class TestPython:
 
     def test_most_distributions_say_which_python_it_is(self, tmp_path):
         """A folder of 'pip install --target' does not name its Python."""
-        files = {"other/__init__.py": "", "other/_x.cp311-win_amd64.pyd": pyd()}
+        files = {"other/__init__.py": "", "other/_x.cp311-win_amd64.pyd": "imports python311.dll:PyModule_Create2"}
         others = [build_wheel(tmp_path, name, files=files) for name in ("a", "b")]
         env = environment(tmp_path, *others, module(tmp_path, "cp310"), config="")
         assert found_in(env) == [("pkg", "WF401", "error")]
@@ -124,13 +116,13 @@ class TestNumpy:
         dll = library("torch_python.dll", "python311.dll:PyObject_Call")
         files = {
             "torch/__init__.py": "from . import _x\n",
-            "torch/_x.cp311-win_amd64.pyd": pyd("python311.dll", "torch_python.dll"),
+            "torch/_x.cp311-win_amd64.pyd": "imports torch_python.dll",
             "torch/torch_python.dll": dll + b"\0" + mark + b"\0",
         }
         wheel = build_wheel(tmp_path, "torch", "2.0.1", files=files)
         env = environment(tmp_path, wheel, pure(tmp_path, "numpy", numpy))
         assert [item for item in found_in(env) if item[1] == "WF410"] == expected
-        for item in scanned(env)["torch"].findings:
+        for item in reports(env)["torch"].findings:
             if item.code == "WF410":
                 assert "torch_python.dll was built with NumPy 1 headers" in item.message
                 assert "NumPy cannot be used with it" in item.message
@@ -142,7 +134,10 @@ class TestNumpy:
     def test_the_numpy_that_is_installed(self, tmp_path, numpy, expected):
         """numpy 2.1.3 with pandas 2.0.3 and h5py 3.8 was "5 ok"; a wheel by itself allows what its metadata allows."""
         name = "pkg/_x.cp311-win_amd64.pyd"
-        files = {"pkg/__init__.py": "from . import _x\n", name: pyd() + b"\0numpy.core._multiarray_umath\0"}
+        files = {
+            "pkg/__init__.py": "from . import _x\n",
+            name: "imports python311.dll:PyModule_Create2; names numpy.core._multiarray_umath",
+        }
         wheel = build_wheel(tmp_path, files=files, requires=["numpy>=1.20"])
         if numpy:
             env = environment(tmp_path, wheel, pure(tmp_path, "numpy", numpy))
@@ -156,7 +151,7 @@ class TestRequirements:
         """faster-whisper without ctranslate2: nothing was scanned, so nothing was wrong."""
         env = environment(tmp_path, pure(tmp_path, "user", code="import flux\n", requires=["flux>=2"]))
         assert found_in(env) == [("user", "WF320", "error")]
-        assert scanned(env)["user"].verdict is Verdict.BROKEN
+        assert reports(env)["user"].verdict is Verdict.BROKEN
 
     @pytest.mark.parametrize(
         "requires, flux, expected",
@@ -172,7 +167,7 @@ class TestRequirements:
     )
     def test_what_metadata_requires(self, tmp_path, requires, flux, expected):
         wheels = [pure(tmp_path, "user", requires=requires), *([pure(tmp_path, "flux", flux)] if flux else [])]
-        found = [item for report in scanned(environment(tmp_path, *wheels)).values() for item in report.findings]
+        found = [item for report in reports(environment(tmp_path, *wheels)).values() for item in report.findings]
         assert [(item.code, item.message) for item in found] == ([("WF330", expected)] if expected else [])
 
     def test_a_python_that_is_not_allowed(self, tmp_path):
@@ -211,7 +206,7 @@ class TestRequirements:
     def test_the_first_file_that_imports_it_is_named(self, tmp_path):
         files = {"user/__init__.py": "import flux\nfrom . import zz\n", "user/zz.py": "import flux\n"}
         env = environment(tmp_path, build_wheel(tmp_path, "user", "1.0", ANY, files, requires=["flux"]))
-        (item,) = scanned(env)["user"].findings
+        (item,) = reports(env)["user"].findings
         assert item.message.startswith("user/__init__.py imports flux")
 
 
@@ -220,7 +215,7 @@ class TestRecord:
         """pvporcupine lists the files of such a folder when it is imported."""
         code = "import ctypes, os\nhere = os.path.dirname(__file__)\nos.listdir(os.path.join(here, 'data'))\n"
         code += "ctypes.CDLL(os.path.join(here, 'core.dll'))\n"
-        files = {"pkg/__init__.py": code, "pkg/core.dll": forge_dll("core.dll")}
+        files = {"pkg/__init__.py": code, "pkg/core.dll": ""}
         env = environment(tmp_path, build_wheel(tmp_path, files=files))
         assert [found[1] for found in found_in(env)] == ["WF315"]
         lay(env, {f"{SITE}/pkg/data/words.ppn": b"x"})
@@ -232,7 +227,7 @@ class TestRecord:
         assert found_in(env) == [("pkg", "WF102", "error"), ("pkg", "WF332", "error")]
 
     def test_other_spelling_of_the_same_file(self, tmp_path):
-        files = {"pkg/__init__.py": "", "pkg/flux.dll": library("flux.dll")}
+        files = {"pkg/__init__.py": "", "pkg/flux.dll": ""}
         env = environment(tmp_path, build_wheel(tmp_path, files=files))
         path = env / SITE / "pkg/flux.dll"
         path.rename(path.with_name("FLUX.DLL"))
@@ -249,15 +244,14 @@ class TestOpenmp:
     )
     def test_two_runtimes_in_one_process(self, tmp_path, code, expected):
         """ctranslate2 imports torch if it is there, and each loads a libiomp5md.dll of its own."""
-        runtime = library("libiomp5md.dll")
         load = "import ctypes, os\nctypes.CDLL(os.path.join(os.path.dirname(__file__), 'libiomp5md.dll'))\n"
         wheels = []
         for name, more in (("torque", ""), ("pkg", code)):
             module = f"{name}/_x.cp311-win_amd64.pyd"
-            image = pyd("python311.dll", "libiomp5md.dll")
-            files = {f"{name}/__init__.py": load + more, module: image, f"{name}/libiomp5md.dll": runtime}
+            image = "imports libiomp5md.dll"
+            files = {f"{name}/__init__.py": load + more, module: image, f"{name}/libiomp5md.dll": ""}
             wheels.append(build_wheel(tmp_path, name, files=files))
-        report = scanned(environment(tmp_path, *wheels))["pkg"]
+        report = reports(environment(tmp_path, *wheels))["pkg"]
         assert [str(item.severity) for item in report.findings if item.code == "WF405"] == expected
 
 
@@ -331,13 +325,13 @@ from . import _x
 
 def test_code_that_adds_the_folder_of_a_venv(tmp_path):
     """dpctl was called broken in every venv that has it, and with ``--deps``; it does without in a Python itself."""
-    files = {"pkg/__init__.py": IN_A_VENV, "pkg/_x.pyd": pyd("python311.dll", "runtime.dll")}
+    files = {"pkg/__init__.py": IN_A_VENV, "pkg/_x.pyd": "imports runtime.dll"}
     wheel = build_wheel(tmp_path, files=files, requires=["rt"])
-    runtime = {"rt-1.0.data/data/Library/bin/runtime.dll": library("runtime.dll")}
+    runtime = {"rt-1.0.data/data/Library/bin/runtime.dll": ""}
     other = build_wheel(tmp_path, "rt", "1.0", "py3-none-win_amd64", runtime)
-    assert scanned(environment(tmp_path / "venv", wheel, other))["pkg"].verdict is Verdict.OK
+    assert reports(environment(tmp_path / "venv", wheel, other))["pkg"].verdict is Verdict.OK
     plain = lay(environment(tmp_path / "plain", wheel, other, config=""), {"python.exe": b"MZ"})
-    assert scanned(plain)["pkg"].verdict is Verdict.BROKEN
+    assert reports(plain)["pkg"].verdict is Verdict.BROKEN
     (together,) = scan_all([wheel], ScanOptions(roots=RootOptions(discover=False), beside=(other,)))
     assert together.verdict is Verdict.UNSURE
 
@@ -349,13 +343,13 @@ def test_a_file_that_was_deleted_or_damaged_comes_back_with_its_distribution(tmp
     """The command had NAME in it, or there was none: what was said is for who builds the wheel."""
     files = {
         "pkg/__init__.py": "from . import _x\n",
-        "pkg/_x.pyd": pyd("python311.dll", "own.dll"),
-        "pkg/own.dll": library("own.dll"),
+        "pkg/_x.pyd": "imports own.dll",
+        "pkg/own.dll": "",
     }
     env = environment(tmp_path, build_wheel(tmp_path, files=files))
     own = env / SITE / "pkg/own.dll"
     own.unlink() if damage is None else own.write_bytes(damage)
-    (found,) = (item for item in scanned(env)["pkg"].findings if item.code == code)
+    (found,) = (item for item in reports(env)["pkg"].findings if item.code == code)
     assert (
         found.hint
         == "'python -m pip install --force-reinstall --no-deps \"pkg==1.0\"' with the environment's own Python"
@@ -363,9 +357,9 @@ def test_a_file_that_was_deleted_or_damaged_comes_back_with_its_distribution(tmp
 
 
 def test_the_command_of_a_repair_names_the_distribution(tmp_path):
-    files = {"pkg/__init__.py": "from . import _x\n", "pkg/_x.pyd": pyd("python311.dll", "flux.dll")}
+    files = {"pkg/__init__.py": "from . import _x\n", "pkg/_x.pyd": "imports flux.dll"}
     env = environment(tmp_path, build_wheel(tmp_path, files=files))
-    (found,) = (item for item in scanned(env)["pkg"].findings if item.code == "WF301")
+    (found,) = (item for item in reports(env)["pkg"].findings if item.code == "WF301")
     assert "'wheelfix repair --root FOLDER --env PREFIX --package pkg'" in found.hint
     root = folder_of(tmp_path / "root", "flux.dll")
     given = {"FOLDER": str(root), "PREFIX": str(env)}

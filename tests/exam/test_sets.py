@@ -6,19 +6,15 @@ import zipfile
 
 import pytest
 
-from tests.support.environments import install, lay
-from tests.support.tables import named_cases
-from tests.support.wheels import build_wheel, extension, library
+from tests.support.environments import faults, install, lay, reports
+from tests.support.tables import grouped, named_cases, read_table
+from tests.support.wheels import build_wheel, extension
 from tools.forge import forge_dll
-from wheelfix.base.options import ScanOptions
-from wheelfix.base.values import replace
 from wheelfix.errors import InputError
-from wheelfix.exam.scan import scan_all
-from wheelfix.model import Machine, ScanReport, Verdict
+from wheelfix.model import Machine, Verdict
 from wheelfix.pycode import reading
 from wheelfix.pycode.windows import ViewFiles
 
-OPTIONS = replace(ScanOptions(), jobs=1)
 LOCKS = {
     "pylock.toml": 'lock-version = "1.0"\n[[packages]]\nname = "flux"\nversion = "2.1"\n',
     "uv.lock": 'version = 1\n[[package]]\nname = "flux"\nversion = "2.1"\n',
@@ -33,7 +29,7 @@ GUARDED = "try:\n    import {}\nexcept ImportError:\n    pass\n"
 
 def user(folder, code="import flux\n", *, needed="flux.dll", requires=("flux>=2",), symbols=("f",)):
     """A package whose extension module needs a DLL of another distribution."""
-    files = {"user/__init__.py": code, "user/_ext.pyd": extension(f"{needed}:{','.join(symbols)}", name="_ext")}
+    files = {"user/__init__.py": code, "user/_ext.pyd": f"imports {needed}:{','.join(symbols)}"}
     return build_wheel(folder, "user", files=files, requires=requires)
 
 
@@ -41,16 +37,6 @@ def flux(folder, code=ADDS_ITS_BIN, *, version="2.1", exports=("f",), machine=Ma
     """A distribution that has that DLL in a folder that its own code adds."""
     files = {"flux/__init__.py": code, "flux/bin/flux.dll": forge_dll("flux.dll", exports=exports, machine=machine)}
     return build_wheel(folder, "flux", version, files=files)
-
-
-def scanned(paths, **options) -> dict[str, ScanReport]:
-    found = list(scan_all(paths, replace(OPTIONS, **options)))
-    assert all(isinstance(one, ScanReport) for one in found), found
-    return {one.name: one for one in found}
-
-
-def codes(report: ScanReport) -> set[str]:
-    return {finding.code for finding in report.findings if finding.severity in ("error", "unsure")}
 
 
 CORE = extension("flux.dll", name="core")
@@ -62,147 +48,55 @@ def prepare():
 """
 
 
-@named_cases(
-    "own, others, verdict",
-    {
-        "code loads it": ({"user/__init__.py": "import flux\n"}, {"flux/__init__.py": LOADS}, Verdict.OK),
-        "a module loads it": (
-            {"user/__init__.py": "import flux\n"},
-            {"flux/__init__.py": "from . import core\n", "flux/core.pyd": CORE},
-            Verdict.OK,
-        ),
-        "a module of a module": (
-            {"user/__init__.py": "from flux.sub import x\n"},
-            {"flux/__init__.py": "", "flux/sub.py": "from . import core\nx = 1\n", "flux/core.pyd": CORE},
-            Verdict.OK,
-        ),
-        "through a third": (
-            {"user/__init__.py": "import mid\n"},
-            {"mid/__init__.py": "from .a import x\n", "mid/a.py": "import flux\nx = 1\n", "flux/__init__.py": ADDS},
-            Verdict.OK,
-        ),
-        "its importer imports that first": (
-            {"user/__init__.py": "", "user/api.py": "from flux import core\nfrom user import _ext\n"},
-            {"flux/__init__.py": "", "flux/core.pyd": CORE},
-            Verdict.OK,
-        ),
-        "a computed import": (
-            {"user/__init__.py": "import mid\n"},
-            {
-                "mid/__init__.py": "import importlib\nfor name in ['fl' + 'ux']:\n    importlib.import_module(name)\n",
-                "flux/__init__.py": ADDS,
-            },
-            Verdict.OK,
-        ),
-        "not followed: a helper, as for p4p": (
-            {"user/__init__.py": "import flux.path\n"},
-            {
-                "flux/__init__.py": "",
-                "flux/path.py": "from dso import prepare\nprepare()\n",
-                "dso/__init__.py": "from .runtime import prepare\n",
-                "dso/runtime.py": HELPER,
-            },
-            Verdict.UNSURE,
-        ),
-        "not followed: code that has the folder's name in it": (
-            {"user/__init__.py": "import mid\n"},
-            {"mid/__init__.py": "import importlib\nimportlib.import_module(name)\nPLACES = 'flux', 'lib'\n"},
-            Verdict.UNSURE,
-        ),
-        "nothing imports it": (
-            {"user/__init__.py": "import mid\n"},
-            {"mid/__init__.py": "", "flux/__init__.py": ADDS},
-            Verdict.BROKEN,
-        ),
-    },
-)
-def test_what_others_have_loaded_or_added(tmp_path, own, others, verdict):
-    """A good set was broken, because extension modules of others, and what they import in turn, were not followed."""
-    user = build_wheel(
-        tmp_path, "user", files={**own, "user/_ext.pyd": extension("flux.dll", name="_ext")}, requires=["flux"]
-    )
-    dlls = {"flux/flux.dll": library("flux.dll")}
-    flux = build_wheel(tmp_path, "flux", "2.1", files={**others, **dlls})
-    assert scanned([user, flux], together=True)["user"].verdict is verdict
-
-
 def test_code_that_knows_nothing_of_a_distribution_does_not_add_its_folder(tmp_path):
     """numpy computes names of modules, too: no reason to doubt that another distribution's folder is missing."""
-    files = {"user/__init__.py": "import mid\n", "user/_ext.pyd": extension("flux.dll", name="_ext")}
+    files = {"user/__init__.py": "import mid\n", "user/_ext.pyd": "imports flux.dll"}
     user = build_wheel(tmp_path, "user", files=files, requires=["flux", "mid"])
     code = "import importlib\nfor name in ['js' + 'on']:\n    importlib.import_module(name)\n"
     mid = build_wheel(tmp_path, "mid", files={"mid/__init__.py": code})
-    assert scanned([user, mid, flux(tmp_path, "")], together=True)["user"].verdict is Verdict.BROKEN
+    assert reports(user, mid, flux(tmp_path, ""), together=True)["user"].verdict is Verdict.BROKEN
 
 
 DECIDES = "import importlib, pkgutil\nfor one in pkgutil.iter_modules():\n    importlib.import_module(one.name)\n"
-BY_METADATA = (
-    "import ctypes, importlib.metadata\nfor one in importlib.metadata.files('flux'):\n"
-    "    if one.match('*.dll'):\n        ctypes.CDLL(str(one.locate()))\n"
-)
-TOGETHER = {
-    "one answers the other": ({}, {}, "ok", 0),
-    "nothing adds the folder": ({}, {"code": ""}, "broken WF305", 126),
-    "nothing imports what adds the folder": ({"code": ""}, {}, "broken WF305", 126),
-    "another version": ({"symbols": ("f", "g")}, {}, "broken WF310", 127),
-    "for another processor": ({}, {"machine": Machine.X86}, "broken WF204", 193),
-    "code decides at run time": ({"code": DECIDES}, {}, "unsure WF308", 0),
-    "nothing runs the load": (
-        {},
-        {"code": "import ctypes\ndef later(name):\n    ctypes.CDLL(name)\n"},
-        "broken WF305",
-        126,
-    ),
-    "netgen loads the DLLs of netgen-occt, and its modules need them": ({"code": BY_METADATA}, {"code": ""}, "ok", 0),
-    "netgen computes what it loads: nobody may call ngsolve broken": (
-        {},
-        {"code": "import ctypes, json\nfor one in json.loads(input()):\n    ctypes.CDLL(one)\n"},
-        "unsure WF305: unless the code of flux loads it first",
-        0,
-    ),
-    "a folder that is computed": (
-        {},
-        {"code": "import os\nos.add_dll_directory(input())\n"},
-        "unsure WF305: unless the code of flux adds that folder",
-        0,
-    ),
-}
+SETS = {name: sides for name, *sides in grouped(read_table(__file__, "sets.toml"))}
+
+
+@named_cases("shared, row", SETS)
+def test_two_wheels(tmp_path, shared, row):
+    own, other = ({**shared[side], **row.get(side, {})} for side in ("user", "flux"))
+    user = build_wheel(tmp_path, "user", files=own, requires=["flux>=2"])
+    report = reports(user, build_wheel(tmp_path, "flux", "2.1", files=other), together=True)["user"]
+    assert " ".join([report.verdict, *sorted(faults(report))]) == row["verdict"]
+    assert (report.first_failure.code if report.first_failure else 0) == row.get("code", 0)
+    said = [item.message for item in report.findings if item.code == "WF305"]
+    assert "said" not in row or [row["said"] in message for message in said] == [True]
 
 
 class TestTogether:
-    @named_cases("own, other, expected, number", TOGETHER)
-    def test_two_wheels(self, tmp_path, own, other, expected, number):
-        report = scanned([user(tmp_path, **own), flux(tmp_path, **other)], together=True)["user"]
-        answer, _, said = expected.partition(": ")
-        assert " ".join([report.verdict, *sorted(codes(report))]) == answer
-        assert not said or [said in item.message for item in report.findings if item.code == "WF305"] == [True]
-        assert (report.first_failure.code if report.first_failure else 0) == number
-
     def test_who_serves_whom_is_said(self, tmp_path):
         """Also where the order of imports is not known: Kivy's _window_sdl2 had no needs at all."""
         for code in ("import flux\n", DECIDES):
             folder = tmp_path / str(len(code))
-            (provided,) = scanned([user(folder, code), flux(folder)], together=True)["user"].provided
+            (provided,) = reports(user(folder, code), flux(folder), together=True)["user"].provided
             assert (provided.name, provided.how, provided.distributions) == ("flux.dll", "file", ("flux",))
             assert provided.path == "Lib/site-packages/flux/bin/flux.dll"
             assert provided.needed_by == ("user/_ext.pyd",)
 
     def test_alone_it_could_not_be_told(self, tmp_path):
-        found = scanned([user(tmp_path)])["user"]
-        assert (codes(found), found.verdict) == ({"WF318"}, Verdict.UNSURE)
+        found = reports(user(tmp_path))["user"]
+        assert (faults(found), found.verdict) == ({"WF318"}, Verdict.UNSURE)
 
     def test_what_others_import_is_imported_too(self, tmp_path):
         """user imports base, base imports flux."""
         base = build_wheel(tmp_path, "base", "1", files={"base/__init__.py": "import flux\n"}, requires=["flux"])
         one = user(tmp_path, "import base\n", requires=("base",))
-        assert scanned([one, base, flux(tmp_path)], together=True)["user"].verdict is Verdict.OK
+        assert reports(one, base, flux(tmp_path), together=True)["user"].verdict is Verdict.OK
 
     def test_the_code_of_others_runs_after_what_it_imports(self, tmp_path):
         """robotpy's parts: the DLL that user needs is loaded by flux, after the DLL that this one needs by base."""
         loads = "import os, ctypes\nctypes.CDLL(os.path.join(os.path.dirname(__file__), '{}.dll'))\n"
-        base = {"base/__init__.py": loads.format("base"), "base/base.dll": library("base.dll:g")}
-        dll = library("flux.dll", "base.dll:g")
-        files = {"flux/__init__.py": "import base\n" + loads.format("flux"), "flux/flux.dll": dll}
+        base = {"base/__init__.py": loads.format("base"), "base/base.dll": "exports g"}
+        files = {"flux/__init__.py": "import base\n" + loads.format("flux"), "flux/flux.dll": "imports base.dll:g"}
         wheels = [
             user(tmp_path, "from . import first\nfrom . import _ext\n"),
             build_wheel(tmp_path, "base", "1", files=base),
@@ -210,7 +104,7 @@ class TestTogether:
         ]
         with zipfile.ZipFile(wheels[0], "a") as archive:
             archive.writestr("user/first.py", "import flux\n")
-        assert scanned(wheels, together=True)["user"].first_failure is None
+        assert reports(*wheels, together=True)["user"].first_failure is None
 
     def test_what_cffi_loads_is_known_with_its_code_and_without(self, tmp_path):
         """cffi's own code was followed where it was in the set, and ended at a call of its compiled part."""
@@ -221,32 +115,32 @@ class TestTogether:
         api += "        return _cffi_backend.load_library(name, 0)\n"
         files = {"cffi/__init__.py": "from .api import FFI\n", "cffi/api.py": api, "_cffi_backend.pyd": MODULE}
         cffi = build_wheel(tmp_path, "cffi", "2.0", files=files)
-        alone, together = scanned([one])["user"], scanned([one, cffi], together=True)["user"]
-        assert codes(alone) == codes(together) == {"WF314"}
+        alone, together = reports(one)["user"], reports(one, cffi, together=True)["user"]
+        assert faults(alone) == faults(together) == {"WF314"}
         assert together.first_failure == alone.first_failure
 
     def test_torch_is_loaded_first(self, tmp_path):
         files = {
             "torch/__init__.py": "",
             "torch/version.py": "__version__ = '2.9.1+cpu'\ncuda = None\n",
-            "torch/lib/c10.dll": library("c10.dll"),
+            "torch/lib/c10.dll": "",
         }
         torch = build_wheel(tmp_path, "torch", "2.9.1", files=files)
         one = user(tmp_path, "import torch\n", needed="c10.dll", requires=("torch",))
-        assert scanned([one, torch], together=True)["user"].verdict is Verdict.OK
+        assert reports(one, torch, together=True)["user"].verdict is Verdict.OK
         wrong = user(tmp_path / "b", "import torch\n", needed="c10.dll", requires=("torch",), symbols=("g",))
-        assert scanned([wrong, torch], together=True)["user"].first_failure.code == 127
+        assert reports(wrong, torch, together=True)["user"].first_failure.code == 127
 
     def test_an_environment_is_refused(self, tmp_path):
         with pytest.raises(InputError, match="a set by itself"):
-            scanned([lay(tmp_path / "env", {"Lib/site-packages/x.py": ""})], together=True)
+            reports(lay(tmp_path / "env", {"Lib/site-packages/x.py": ""}), together=True)
 
 
 class TestWith:
     @pytest.mark.parametrize("folder", [False, True])
     def test_is_not_reported_on(self, tmp_path, folder):
         beside = flux(tmp_path / "house")
-        found = scanned([user(tmp_path)], beside=(beside.parent if folder else beside,))
+        found = reports(user(tmp_path), beside=(beside.parent if folder else beside,))
         assert {name: report.verdict for name, report in found.items()} == {"user": Verdict.OK}
 
     def test_a_wheel_for_a_later_python_is_not_taken(self, tmp_path):
@@ -254,14 +148,14 @@ class TestWith:
         flux(tmp_path / "house")
         later = flux(tmp_path / "later", version="2.2", exports=("h",))
         later.rename(tmp_path / "house" / "flux-2.2-cp312-abi3-win_amd64.whl")
-        report = scanned([user(tmp_path)], beside=(tmp_path / "house",))["user"]
+        report = reports(user(tmp_path), beside=(tmp_path / "house",))["user"]
         assert report.verdict == "ok"
 
     def test_of_two_versions_the_one_that_is_asked_for(self, tmp_path):
         flux(tmp_path / "house", version="1.0")
         flux(tmp_path / "house", version="3.0", exports=("h",))
         one = user(tmp_path, requires=("flux<2",))
-        assert scanned([one], beside=(tmp_path / "house",))["user"].verdict is Verdict.OK
+        assert reports(one, beside=(tmp_path / "house",))["user"].verdict is Verdict.OK
 
     @named_cases(
         "code, verdict",
@@ -277,9 +171,9 @@ class TestWith:
     )
     def test_a_module_that_is_not_installed(self, tmp_path, code, verdict):
         """mkl_fft imports mkl only where scipy is installed."""
-        files = {"user/__init__.py": code, "user/_ext.pyd": extension(name="_ext")}
+        files = {"user/__init__.py": code, "user/_ext.pyd": ""}
         env = install(build_wheel(tmp_path, "user", files=files, requires=["flux"]), tmp_path / "env")
-        assert scanned([env])["user"].verdict is verdict
+        assert reports(env)["user"].verdict is verdict
 
     @named_cases(
         "code, message",
@@ -293,9 +187,9 @@ class TestWith:
         },
     )
     def test_the_line_that_is_raised_for_a_module_that_is_not_installed(self, tmp_path, code, message):
-        files = {"user/__init__.py": code, "user/_ext.pyd": extension(name="_ext")}
+        files = {"user/__init__.py": code, "user/_ext.pyd": ""}
         env = install(build_wheel(tmp_path, "user", files=files, requires=["flux"]), tmp_path / "env")
-        report = scanned([env])["user"]
+        report = reports(env)["user"]
         assert report.first_failure.message == message
         (found,) = [item for item in report.findings if item.code == "WF320"]
         assert f"the import raises {message.partition(':')[0]};" in found.message
@@ -330,7 +224,7 @@ class TestWith:
         """intel-extension-for-pytorch imports setuptools, and was "ok" where try saw it fail."""
         env = install(build_wheel(tmp_path, "user", files={"user/_ext.pyd": MODULE, **files}), tmp_path / "env")
         lay(env / "Lib/site-packages", there)
-        report = scanned([env])["user"]
+        report = reports(env)["user"]
         assert report.verdict is verdict
         assert said in "".join(item.message for item in report.findings if item.code == "WF320")
 
@@ -339,14 +233,14 @@ class TestWith:
         files = {"user/__init__.py": "import setuptools\n", "user/_ext.pyd": MODULE}
         wheel = build_wheel(tmp_path, "user", files=files)
         lock = lay(tmp_path, {"requirements.txt": "user==1.0\n"}) / "requirements.txt"
-        assert scanned([wheel], lockfile=lock)["user"].verdict is Verdict.OK
+        assert reports(wheel, lockfile=lock)["user"].verdict is Verdict.OK
 
     def test_an_extension_module_that_has_the_name_of_one_that_is_not_installed(self, tmp_path):
         """netCDF4 imports cftime in Cython code, which no Python file shows."""
         pyd = extension(name="_ext") + b"\0cftime\0"
         files = {"user/__init__.py": "from . import _ext\n", "user/_ext.pyd": pyd}
         wheel = build_wheel(tmp_path, "user", files=files, requires=["cftime", "certifi"])
-        report = scanned([install(wheel, tmp_path / "env")])["user"]
+        report = reports(install(wheel, tmp_path / "env"))["user"]
         assert (report.verdict, report.first_failure) == (Verdict.UNSURE, None)
         assert [item.subject for item in report.findings if item.code == "WF320"] == ["cftime"]
 
@@ -363,10 +257,10 @@ class TestWith:
         """To install the first once more, as was said, does not give it the module."""
         files = {
             "flux/storage/__init__.py": "import flux.runtime\nfrom flux import _storage\n",
-            "flux/_storage.pyd": extension(name="_storage"),
+            "flux/_storage.pyd": "",
         }
         env = install(build_wheel(tmp_path, "flux-storage", "1.0", files=files, requires=requires), tmp_path / "env")
-        report = scanned([env])["flux-storage"]
+        report = reports(env)["flux-storage"]
         (item,) = (item for item in report.findings if item.code in ("WF320", "WF332"))
         assert (report.verdict, item.code, item.subject) == (Verdict.BROKEN, found[0], "flux.runtime")
         assert found[1] in item.message
@@ -374,13 +268,13 @@ class TestWith:
     def test_a_requirement_that_is_not_installed_is_named(self, tmp_path):
         """What nobody knows about its files does not matter: the set is complete without it."""
         env = install(user(tmp_path, "", needed="nobody-knows.dll", requires=("nobody-knows==3",)), tmp_path / "env")
-        (item,) = (item for item in scanned([env])["user"].findings if item.code == "WF301")
+        (item,) = (item for item in reports(env)["user"].findings if item.code == "WF301")
         assert "nobody-knows (==3) is required and not installed" in item.message
 
     def test_an_environment(self, tmp_path):
         env = install(flux(tmp_path), tmp_path / "env")
-        assert scanned([user(tmp_path)], beside=(env,))["user"].verdict is Verdict.OK
-        assert codes(scanned([user(tmp_path)], beside=(install(user(tmp_path), tmp_path / "bare"),))["user"]) == {
+        assert reports(user(tmp_path), beside=(env,))["user"].verdict is Verdict.OK
+        assert faults(reports(user(tmp_path), beside=(install(user(tmp_path), tmp_path / "bare"),))["user"]) == {
             "WF301",
             "WF320",
         }
@@ -392,29 +286,29 @@ class TestLockfile:
         lock = lay(tmp_path, {name: LOCKS[name]}) / name
         flux(tmp_path / "house", version="2.1")
         flux(tmp_path / "house", version="3.0", exports=())
-        found = scanned([user(tmp_path)], beside=(tmp_path / "house",), lockfile=lock)
+        found = reports(user(tmp_path), beside=(tmp_path / "house",), lockfile=lock)
         assert found["user"].verdict is Verdict.OK
 
     def test_what_is_not_locked_is_not_installed(self, tmp_path):
         lock = lay(tmp_path, {"requirements.txt": "six==1.17.0\n"}) / "requirements.txt"
         build_wheel(tmp_path / "house", "six", "1.17.0", "py3-none-any", {"six.py": ""})
-        found = scanned([user(tmp_path)], beside=(tmp_path / "house",), lockfile=lock)["user"]
+        found = reports(user(tmp_path), beside=(tmp_path / "house",), lockfile=lock)["user"]
         assert found.first_failure.message == "ModuleNotFoundError: No module named 'flux'"
 
-    def test_without_subjects_all_that_is_locked_is_scanned(self, tmp_path):
+    def test_without_subjects_all_that_is_locked_is_reports(self, tmp_path):
         lock = lay(tmp_path, {"requirements.txt": "flux==2.1\nuser==1.0\n"}) / "requirements.txt"
         flux(tmp_path / "house")
         user(tmp_path / "house")
-        assert set(scanned([], beside=(tmp_path / "house",), lockfile=lock)) == {"flux", "user"}
+        assert set(reports(beside=(tmp_path / "house",), lockfile=lock)) == {"flux", "user"}
 
     def test_pip_adds_what_a_plain_requirements_file_does_not_name(self, tmp_path):
         """flux is required by user, which the file names: pip installs it, so it is not said to be absent."""
         lock = lay(tmp_path, {"requirements.txt": "user==1.0\n"}) / "requirements.txt"
-        found = scanned([user(tmp_path)], lockfile=lock)["user"]
+        found = reports(user(tmp_path), lockfile=lock)["user"]
         assert found.verdict is Verdict.UNSURE
         assert "user requires it, so pip installs it, but its wheel was not found" in found.findings[0].message
         flux(tmp_path / "house")
-        assert scanned([user(tmp_path)], beside=(tmp_path / "house",), lockfile=lock)["user"].verdict is Verdict.OK
+        assert reports(user(tmp_path), beside=(tmp_path / "house",), lockfile=lock)["user"].verdict is Verdict.OK
 
     def test_pip_adds_what_extras_require(self, tmp_path):
         """horn[cuda] requires flux; a lock file with hashes names everything, so there flux would be absent."""
@@ -427,22 +321,22 @@ class TestLockfile:
             ("user --hash=sha256:0\nhorn==1.0 --hash=sha256:0\n", Verdict.BROKEN),
         ):
             lock = lay(tmp_path, {"requirements.txt": text}) / "requirements.txt"
-            found = scanned([subject], beside=(tmp_path / "house",), lockfile=lock)["user"]
+            found = reports(subject, beside=(tmp_path / "house",), lockfile=lock)["user"]
             assert found.verdict is verdict, text
 
     def test_what_only_an_extra_installs_is_not_certain(self, tmp_path):
         text = LOCKS["pylock.toml"].replace("\n", '\nextras = ["gpu"]\n', 1) + "marker = \"'gpu' in extras\"\n"
         lock = lay(tmp_path, {"pylock.toml": text}) / "pylock.toml"
         flux(tmp_path / "house")
-        found = scanned([user(tmp_path)], beside=(tmp_path / "house",), lockfile=lock)["user"]
+        found = reports(user(tmp_path), beside=(tmp_path / "house",), lockfile=lock)["user"]
         assert found.verdict is Verdict.UNSURE
         assert "flux: it is installed only with the extra or group gpu" in found.findings[0].message
-        chosen = scanned([user(tmp_path)], beside=(tmp_path / "house",), lockfile=lock, lock_extras=("gpu",))["user"]
+        chosen = reports(user(tmp_path), beside=(tmp_path / "house",), lockfile=lock, lock_extras=("gpu",))["user"]
         assert chosen.verdict is Verdict.OK
 
     def test_an_editable_line_without_a_name_may_be_anything(self, tmp_path):
         lock = lay(tmp_path, {"requirements.txt": "-e ./flux\n"}) / "requirements.txt"
-        assert scanned([user(tmp_path)], lockfile=lock)["user"].verdict is not Verdict.BROKEN
+        assert reports(user(tmp_path), lockfile=lock)["user"].verdict is not Verdict.BROKEN
 
 
 @named_cases(
@@ -460,7 +354,7 @@ def test_extras_of_requirements(tmp_path, requires, cups, verdict, said):
     build_wheel(house, "horn", files={"horn.py": "import cups\n"}, requires=(requires,))
     if cups:
         build_wheel(house, "cups", files={"cups.py": ""}, requires=('nvidia-cublas-cu12; extra == "gpu"',))
-    found = scanned([subject], beside=(house,))["user"]
+    found = reports(subject, beside=(house,))["user"]
     assert found.verdict is verdict
     assert said in str([item.message for item in found.findings])
 
@@ -469,7 +363,7 @@ class TestEnvironment:
     def test_what_is_not_installed_is_not_assumed(self, tmp_path):
         """torch's folder was deleted: its requirement is no longer enough."""
         one = user(tmp_path, "import torch\n", needed="c10.dll", requires=("torch",))
-        found = scanned([install(one, tmp_path / "env")])["user"]
+        found = reports(install(one, tmp_path / "env"))["user"]
         assert found.verdict is Verdict.BROKEN
         assert found.first_failure.message == "ModuleNotFoundError: No module named 'torch'"
         assert found.first_failure.code == 0
@@ -480,18 +374,18 @@ class TestEnvironment:
             archive.extractall(tmp_path / "target")
         (tmp_path / "target/flux-2.1.dist-info/INSTALLER").write_text("pip\n")
         (tmp_path / "target/flux-2.1-py3-none-any.whl").write_bytes(b"")
-        assert scanned([user(tmp_path)], beside=(tmp_path / "target",))["user"].verdict is Verdict.OK
+        assert reports(user(tmp_path), beside=(tmp_path / "target",))["user"].verdict is Verdict.OK
 
     @pytest.mark.parametrize("name", ["cudnn64_9.dll", "gone.dll"])
     def test_a_dll_that_code_loads_by_name_and_nothing_has(self, tmp_path, name):
         """nvidia-cudnn-frontend in a set without cuDNN, which pip does not install with it."""
         files = {"user/__init__.py": f"import ctypes\nctypes.windll.LoadLibrary('{name}')\n", "user/_ext.pyd": MODULE}
         one = build_wheel(tmp_path, "user", files=files)
-        assert scanned([install(one, tmp_path / "env")])["user"].verdict is Verdict.BROKEN
+        assert reports(install(one, tmp_path / "env"))["user"].verdict is Verdict.BROKEN
 
     def test_a_library_without_the_distribution_that_it_requires_is_risky(self, tmp_path):
         """nvidia-libmathdx has DLLs for others to load, which nobody can without nvidia-cuda-nvrtc."""
-        files = {"nvidia/mathdx/bin/mathdx.dll": forge_dll("mathdx.dll", imports={"nvrtc64_120_0.dll": ["f"]})}
+        files = {"nvidia/mathdx/bin/mathdx.dll": "imports nvrtc64_120_0.dll"}
         for requires, said in (
             ("nvidia-cuda-nvrtc-cu12", "nvidia-cuda-nvrtc-cu12 should have it and is not installed"),
             ("nvidia-cuda-nvrtc-cu12; extra == 'all'", ""),  # as kivy-deps-gstreamer is for Kivy
@@ -499,7 +393,7 @@ class TestEnvironment:
         ):
             folder = tmp_path / str(len(requires))
             one = build_wheel(folder, "mathdx", "1.0", "py3-none-win_amd64", files=files, requires=[requires])
-            found = scanned([install(one, folder / "env")])["mathdx"]
+            found = reports(install(one, folder / "env"))["mathdx"]
             assert found.verdict is Verdict.RISKY
             assert said in str([item.message for item in found.findings if item.code == "WF301"])
 
@@ -522,7 +416,7 @@ class TestEnvironment:
         ):
             wanted = [f"kivy-deps-gstreamer{extra}", *others]
             one = build_wheel(tmp_path / folder, "user", files=files, requires=wanted)
-            found = scanned([install(one, tmp_path / folder / "env")])["user"]
+            found = reports(install(one, tmp_path / folder / "env"))["user"]
             assert found.verdict is verdict
             assert "should have it and is not installed" in str(found.findings)
 
@@ -531,14 +425,14 @@ class TestEnvironment:
         code = "import os, sys\nos.add_dll_directory(os.path.join(sys.prefix, 'share', 'flux', 'bin'))\n"
         files = {
             "flux/__init__.py": code,
-            "flux-2.1.data/data/share/flux/bin/flux.dll": library("flux.dll"),
+            "flux-2.1.data/data/share/flux/bin/flux.dll": "",
         }
         wheel = build_wheel(tmp_path, "flux", "2.1", files=files)
         env = install(wheel, install(user(tmp_path), tmp_path / "env"))
         record = env / "Lib/site-packages/flux-2.1.dist-info/RECORD"
         record.write_text(record.read_text().replace("flux-2.1.data/data/", "../../"))
-        assert scanned([env])["user"].verdict is Verdict.OK
-        assert scanned([user(tmp_path)], beside=(wheel,))["user"].verdict is Verdict.OK
+        assert reports(env)["user"].verdict is Verdict.OK
+        assert reports(user(tmp_path), beside=(wheel,))["user"].verdict is Verdict.OK
 
 
 def test_code_of_a_distribution_that_is_reported_too_is_followed_once(tmp_path, monkeypatch):
@@ -552,11 +446,11 @@ def test_code_of_a_distribution_that_is_reported_too_is_followed_once(tmp_path, 
         build_wheel(
             tmp_path,
             name,
-            files={f"{name}/__init__.py": "import flux\n", f"{name}/_ext.pyd": extension("flux.dll", name="_ext")},
+            files={f"{name}/__init__.py": "import flux\n", f"{name}/_ext.pyd": "imports flux.dll"},
         )
         for name in ("first", "second")
     ]
-    found = scanned([*others, flux(tmp_path)], together=True)
+    found = reports(*others, flux(tmp_path), together=True)
     assert {report.verdict for report in found.values()} == {Verdict.OK}
     assert followed == ["Lib/site-packages/flux/__init__.py"]
 
@@ -564,10 +458,9 @@ def test_code_of_a_distribution_that_is_reported_too_is_followed_once(tmp_path, 
 def test_a_modelled_package_of_others_is_not_followed(tmp_path, monkeypatch):
     """What importing torch loads is known: its code was followed for the sake of ``torch.ops``."""
     code = "import os, torch\ntorch.ops.load_library(os.path.join(os.path.dirname(__file__), 'own.dll'))\n"
-    own = forge_dll("own.dll", imports={"c10.dll": ("f",)})
-    files = {"torch/__init__.py": "from ops import ops\n", "torch/lib/c10.dll": library("c10.dll")}
+    files = {"torch/__init__.py": "from ops import ops\n", "torch/lib/c10.dll": ""}
     torch = build_wheel(tmp_path, "torch", "2.9", files=files)
-    wheel = build_wheel(tmp_path, "user", files={"user/__init__.py": code, "user/own.dll": own})
+    wheel = build_wheel(tmp_path, "user", files={"user/__init__.py": code, "user/own.dll": "imports c10.dll"})
     followed = []
     source = ViewFiles.source
 
@@ -577,7 +470,7 @@ def test_a_modelled_package_of_others_is_not_followed(tmp_path, monkeypatch):
         return found
 
     monkeypatch.setattr(ViewFiles, "source", asked)
-    found = scanned([wheel], beside=(torch,))["user"]
+    found = reports(wheel, beside=(torch,))["user"]
     assert found.verdict is Verdict.OK
     assert [one.name for one in found.provided] == ["c10.dll"]
     assert "Lib/site-packages/torch/__init__.py" not in followed
@@ -585,7 +478,7 @@ def test_a_modelled_package_of_others_is_not_followed(tmp_path, monkeypatch):
 
 def test_an_absent_module_may_be_named_py(tmp_path):
     """Its name was taken for that of a Python file."""
-    assert codes(scanned([user(tmp_path, "import user.py\nimport flux\n")])["user"]) == {"WF318", "WF332"}
+    assert faults(reports(user(tmp_path, "import user.py\nimport flux\n"))["user"]) == {"WF318", "WF332"}
 
 
 @pytest.mark.parametrize("other", ["torch", "flux"])
@@ -596,17 +489,16 @@ def test_others_load_what_the_code_needs_also_where_its_import_is_not_decided(tm
         f"if {other}.anything():\n    try:\n        ctypes.CDLL('elsewhere.dll')\n    except OSError:\n        pass\n"
         "ctypes.CDLL(os.path.join(os.path.dirname(__file__), 'own.dll'))\n"
     )
-    own = forge_dll("own.dll", imports={"flux.dll": ("f",)})
-    wheel = build_wheel(tmp_path, "user", files={"user/__init__.py": code, "user/own.dll": own})
-    files = {"torch/__init__.py": "", "torch/lib/flux.dll": library("flux.dll")}
+    wheel = build_wheel(tmp_path, "user", files={"user/__init__.py": code, "user/own.dll": "imports flux.dll"})
+    files = {"torch/__init__.py": "", "torch/lib/flux.dll": ""}
     beside = flux(tmp_path) if other == "flux" else build_wheel(tmp_path, "torch", "2.9", files=files)
-    assert scanned([wheel, beside], together=True)["user"].verdict is Verdict.OK
+    assert reports(wheel, beside, together=True)["user"].verdict is Verdict.OK
 
 
 def test_a_module_of_another_distribution_that_its_code_imports_in_a_handler(tmp_path):
     """clingo imports ``_clingo``, and ``clingo._clingo`` if there is none; clingo-lpx with --deps was called broken."""
     code = "try:\n    from _flux import f\nexcept ImportError:\n    from ._flux import f\n"
-    files = {"flux/__init__.py": code, "flux/_flux.pyd": library("_flux.pyd:f,PyInit__flux")}
+    files = {"flux/__init__.py": code, "flux/_flux.pyd": "exports f, PyInit__flux"}
     other = build_wheel(tmp_path, "flux", "2.1", files=files)
     own = user(tmp_path, "import flux\nfrom . import _ext\n", needed="_flux.pyd")
-    assert scanned([own, other], together=True)["user"].verdict in (Verdict.OK, Verdict.UNSURE)
+    assert reports(own, other, together=True)["user"].verdict in (Verdict.OK, Verdict.UNSURE)

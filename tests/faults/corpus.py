@@ -13,8 +13,9 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from tests.support.environments import lay
 from tests.support.hostilecode import ATTACKS
-from tests.support.wheels import build_wheel, library
+from tests.support.wheels import build_wheel, extension, library
 from tools.forge import forge_dll
 
 LONG = "9" * 5000
@@ -26,10 +27,6 @@ Maker = Callable[[Path], tuple[str, ...]]
 Makers = Iterator[tuple[str, Maker]]
 SCAN = ("scan", "dist", "--no-discover", "--no-config")
 VERIFY = ("verify", "dist", "--no-config")
-
-
-def _module(**more: object) -> bytes:
-    return forge_dll("_x.pyd", exports=["PyInit__x"], **more)  # type: ignore[arg-type]
 
 
 def _wheel(folder: Path, files: Mapping[str, bytes | str], **more: object) -> None:
@@ -71,7 +68,7 @@ def _with_metadata(line: str) -> Maker:
     def make(folder: Path) -> tuple[str, ...]:
         head = "" if line.startswith(("Metadata-Version", "Version")) else "Metadata-Version: 2.4\nVersion: 1.0\n"
         text = f"{head}Name: pkg\n{line}\n"
-        _wheel(folder, {PYD: _module(), "pkg-1.0.dist-info/METADATA": text})
+        _wheel(folder, {PYD: "", "pkg-1.0.dist-info/METADATA": text})
         return SCAN
 
     return make
@@ -79,7 +76,7 @@ def _with_metadata(line: str) -> Maker:
 
 def _with_wheel_file(text: str) -> Maker:
     def make(folder: Path) -> tuple[str, ...]:
-        _wheel(folder, {PYD: _module(), "pkg-1.0.dist-info/WHEEL": text})
+        _wheel(folder, {PYD: "", "pkg-1.0.dist-info/WHEEL": text})
         return VERIFY
 
     return make
@@ -88,11 +85,11 @@ def _with_wheel_file(text: str) -> Maker:
 def _code() -> Makers:
     for name, text in ATTACKS.items():
         source = text.encode("utf-8", "surrogatepass") + b"\nimport os\nos.add_dll_directory(a)\nfrom . import _x\n"
-        yield f"code {name}", _with_files({PYD: _module(imports={"gone.dll": ["f"]}), "pkg/__init__.py": source})
+        yield f"code {name}", _with_files({PYD: "imports gone.dll", "pkg/__init__.py": source})
     dense = b"import ctypes\nctypes.CDLL('a.dll')\n" + b"x(1)\n" * 30_000
-    yield "code many files", _with_files({f"pkg/m{n}.py": dense for n in range(150)} | {PYD: _module()})
+    yield "code many files", _with_files({f"pkg/m{n}.py": dense for n in range(150)} | {PYD: ""})
     lists = {f"pkg.libs/.load-order-{n}": "a.dll b.dll " * 200 for n in range(300)}
-    yield "code load orders", _with_files({**lists, PYD: _module(), "pkg.libs/a.dll": forge_dll("a.dll")})
+    yield "code load orders", _with_files({**lists, PYD: "", "pkg.libs/a.dll": ""})
 
 
 def _with_files(
@@ -113,7 +110,7 @@ def _images() -> Makers:
         for number in ("9" * 200, "²", "٣"):
             dll = pattern.format(number)
             try:
-                yield f"import {pattern} {number[:2]}", _with_files({PYD: _module(imports={dll: ["f"]})})
+                yield f"import {pattern} {number[:2]}", _with_files({PYD: f"imports {dll}"})
             except UnicodeEncodeError:
                 continue
     for target in (f"a.#{LONG[:3000]}", "a.#1_0", "a.#", "a.", ".", "#1", "b.f", "a.f" * 900):
@@ -122,9 +119,9 @@ def _images() -> Makers:
             f"forwarder {target[:5]} {len(target)}",
             _with_files(
                 {
-                    PYD: _module(imports={"a.dll": ["f"]}),
+                    PYD: "imports a.dll",
                     "pkg/a.dll": dll,
-                    "pkg/b.dll": forge_dll("b.dll", forwarders={"f": "a.f"}),
+                    "pkg/b.dll": "forwards f to a.f",
                 }
             ),
         )
@@ -143,12 +140,12 @@ def _shapes() -> Makers:
     code = {"torch/__init__.py": "", "torch/version.py": "__version__ = '2.0'\ncuda = '11.7'\n"}
 
     def modules(count: int, imports: Mapping[str, Sequence[str]]) -> dict[str, bytes]:
-        return {f"pkg/_m{n}.cp311-win_amd64.pyd": _module(imports=imports) for n in range(count)}
+        return {f"pkg/_m{n}.cp311-win_amd64.pyd": extension(*imports) for n in range(count)}
 
     shapes = {
         "missing": lambda: modules(200, gone),
         "apart": lambda: {
-            f"pkg/s{n}/_m.cp311-win_amd64.pyd": _module(imports={f"gone{n}_{k}.dll": ["f"] for k in range(20)})
+            f"pkg/s{n}/_m.cp311-win_amd64.pyd": "imports " + ", ".join(f"gone{n}_{k}.dll" for k in range(20))
             for n in range(200)
         },
         "chain": lambda: modules(1, {"d0.dll": ["f"]}) | _chain(1500),
@@ -157,15 +154,12 @@ def _shapes() -> Makers:
         ),
         "modules over a chain": lambda: modules(150, {"d0.dll": ["f"]}) | _chain(150),
         "idle": lambda: modules(1, {}) | {f"pkg/p{n}/d{n}.dll": data for n, data in enumerate(_chain(1500).values())},
-        "debug": lambda: (
-            modules(1, {})
-            | {f"pkg/d{n}d.dll": forge_dll(f"d{n}d.dll", imports={"ucrtbased.dll": ["f"]}) for n in range(800)}
-        ),
+        "debug": lambda: modules(1, {}) | {f"pkg/d{n}d.dll": "imports ucrtbased.dll" for n in range(800)},
         "families": lambda: modules(1, {}) | {f"pkg/{name}": forge_dll(name) for name in named},
         "broken": lambda: (
             modules(1, {f"d{n}.dll": ["f"] for n in range(1000)}) | {f"pkg/d{n}.dll": b"MZ" for n in range(3000)}
         ),
-        "symbols": lambda: modules(30, {"a.dll": symbols}) | {"pkg/a.dll": library("a.dll:g")},
+        "symbols": lambda: modules(30, {"a.dll": symbols}) | {"pkg/a.dll": "exports g"},
         "forwarders": _forwarders,
         "torch": lambda: {f"torch/lib/d{n}.dll": forge_dll(f"d{n}.dll", imports=gone) for n in range(150)} | code,
     }
@@ -175,9 +169,7 @@ def _shapes() -> Makers:
 
 def _chain(length: int) -> dict[str, bytes]:
     """DLLs each of which needs the next; the last one needs a DLL that is not there."""
-    return {
-        f"pkg/d{n}.dll": forge_dll(f"d{n}.dll", imports={f"d{n + 1}.dll": ["f"]}, exports=["f"]) for n in range(length)
-    }
+    return {f"pkg/d{n}.dll": f"imports d{n + 1}.dll" for n in range(length)}
 
 
 def _forwarders() -> dict[str, bytes]:
@@ -187,7 +179,7 @@ def _forwarders() -> dict[str, bytes]:
         f"pkg/d{n}.dll": forge_dll(f"d{n}.dll", forwarders={name: f"d{(n + 1) % 60}.{name}" for name in functions})
         for n in range(60)
     }
-    return {PYD: _module(imports={f"d{n}.dll": functions for n in range(60)}), **ring}
+    return {PYD: "imports " + ", ".join(f"d{n}.dll:{','.join(functions)}" for n in range(60)), **ring}
 
 
 def _archives() -> Makers:
@@ -216,7 +208,7 @@ def _named(name: str) -> Maker:
 
 def _text(name: str, text: str | bytes, *words: str) -> Maker:
     def make(folder: Path) -> tuple[str, ...]:
-        _wheel(folder, {PYD: _module()})
+        _wheel(folder, {PYD: ""})
         _write(folder, name, text)
         return words
 
@@ -328,13 +320,12 @@ def _environments() -> Makers:
             usual = {
                 "python.exe": b"MZ",
                 "pyvenv.cfg": "version = 3.11.1\n",
-                "Lib/site-packages/pkg/_x.pyd": _module(),
+                "Lib/site-packages/pkg/_x.pyd": "",
                 "Lib/site-packages/pkg-1.0.dist-info/METADATA": "Name: pkg\nVersion: 1.0\n",
                 "Lib/site-packages/pkg-1.0.dist-info/WHEEL": "Tag: cp311-cp311-win_amd64\n",
                 "Lib/site-packages/pkg-1.0.dist-info/RECORD": "pkg/_x.pyd,,\n",
             }
-            for name, data in {**usual, **files}.items():
-                _write(folder / "env", name, data)
+            lay(folder / "env", {**usual, **files})
             return ("scan", "env", "--no-discover", "--no-config")
 
         return make
@@ -355,7 +346,7 @@ def _environments() -> Makers:
 def _packages() -> Makers:
     def maker(files: Mapping[str, bytes], pax: Mapping[str, str] | None = None) -> Maker:
         def make(folder: Path) -> tuple[str, ...]:
-            _wheel(folder, {PYD: _module(imports={"libiomp5md.dll": ["f"]})})
+            _wheel(folder, {PYD: "imports libiomp5md.dll"})
             (folder / "roots").mkdir()
             with tarfile.open(folder / "roots" / "a-1-0.tar.bz2", "w:bz2", format=tarfile.PAX_FORMAT) as archive:
                 for name, data in files.items():

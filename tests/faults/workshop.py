@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
-from tests.support.wheels import build_wheel, extension, folder_of, needing
+from tests.support.wheels import build_wheel, folder_of, needing
 from tools.example import kepler_cu117, write_roots, write_wheel
 from tools.forge import forge_dll
 from wheelfix.cli.main import main
@@ -62,8 +62,7 @@ def large(folder: Path, megabytes: int = 50) -> Bench:
     """A wheel of about that size, most of it to be copied, a third as much to be added."""
     dice = random.Random(1)
     third = (megabytes << 20) // 3
-    module = extension("libiomp5md.dll:omp_get_num_threads", name="ext")
-    files = {"pkg/__init__.py": b"", "pkg/ext.cp311-win_amd64.pyd": module}
+    files = {"pkg/__init__.py": b"", "pkg/ext.cp311-win_amd64.pyd": "imports libiomp5md.dll:omp_get_num_threads"}
     files |= {f"pkg/data{number}.bin": dice.randbytes(third) for number in range(3)}
     files |= {f"pkg/m{number}.py": b"answer = 42\n" * number for number in range(200)}
     wheel = build_wheel(folder / "dist", files=files)

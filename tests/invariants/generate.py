@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.support.environments import install, lay
-from tests.support.wheels import build_wheel, library
+from tests.support.wheels import build_wheel
 from tools.forge import forge_dll
 from wheelfix.model import Machine
 
@@ -71,7 +71,7 @@ class Made:
         prefix = install(self.wheel(folder), folder / "env")
         return lay(
             prefix,
-            {"python.exe": b"", "python311.dll": library("python311.dll:Py_Initialize"), **self.dropped},
+            {"python.exe": b"", "python311.dll": "exports Py_Initialize", **self.dropped},
         )
 
 
@@ -105,9 +105,9 @@ def _torch(rng: random.Random) -> Made:
     made = Made(name="torch")
     made.files["torch/__init__.py"] = TORCH_INIT
     made.files["torch/version.py"] = "__version__ = '2.7.1'\ncuda = None\n"
-    made.files["torch/lib/c10.dll"] = library("c10.dll")
+    made.files["torch/lib/c10.dll"] = ""
     made.files["torch/lib/torch_cpu.dll"] = _dll(rng, "torch_cpu.dll", perfect=True, needs=rng.sample(NAMES, 2))
-    made.files["torch/_C.cp311-win_amd64.pyd"] = forge_dll("_C.pyd", imports={"torch_cpu.dll": ["f"]})
+    made.files["torch/_C.cp311-win_amd64.pyd"] = "imports torch_cpu.dll"
     _scatter(rng, made, ("torch/lib", "torch/lib", "torch", "torch/bin", "", "torch-1.0.data/data/Library/bin"))
     return made
 

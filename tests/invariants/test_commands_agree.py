@@ -10,7 +10,6 @@ import contextlib
 import io
 import json
 import zipfile
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ from tests.support.parts import some
 from tests.support.tables import named_cases
 from tests.support.tiers import wheel
 from tests.support.wheels import build_wheel
-from tools.forge import forge_dll
 from tools.take_one_out import rows_of, write_without
 from wheelfix.cli.main import main
 from wheelfix.trial.model import ImportAnswer
@@ -35,16 +33,6 @@ import os
 os.add_dll_directory(os.path.join(os.path.dirname(__file__), os.pardir, "pkg.libs"))
 from pkg import _m
 """
-
-
-def dll(name: str, *needs: str, exports: Sequence[str] = ("call",)) -> bytes:
-    """A DLL, or an extension module, that needs others."""
-    return forge_dll(name, imports={"KERNEL32.dll": ["Sleep"], **{n: ["call"] for n in needs}}, exports=exports)
-
-
-def module(name: str, *needs: str) -> bytes:
-    """An extension module."""
-    return dll(f"{name}.pyd", *needs, exports=[f"PyInit_{name}"])
 
 
 @dataclass(frozen=True)
@@ -65,7 +53,7 @@ class Package:
 
     def wheel(self, folder: Path) -> Path:
         """Write it whole."""
-        files = {**self.files, self.gone: self.files.get(self.gone, dll(self.dll))}
+        files = {**self.files, self.gone: self.files.get(self.gone, "")}
         return build_wheel(folder, self.name, files=files, requires=self.requires)
 
 
@@ -76,7 +64,7 @@ PACKAGES = {
         "h5py._errors",
         {
             "h5py/__init__.py": "from . import _errors\n",
-            f"h5py/_errors{PYD}": module("_errors", "hdf5.dll"),
+            f"h5py/_errors{PYD}": "imports hdf5.dll",
             "h5py/tests/test_dtype.py": "try:\n    import tables\nexcept ImportError:\n    tables = None\n",
         },
         ("numpy",),
@@ -88,8 +76,8 @@ PACKAGES = {
         {
             "openvino/__init__.py": "import os\n"
             'os.add_dll_directory(os.path.join(os.path.dirname(__file__), "libs"))\nfrom openvino import _pyopenvino\n',
-            f"openvino/_pyopenvino{PYD}": module("_pyopenvino", "openvino.dll"),
-            "openvino/libs/openvino_c.dll": dll("openvino_c.dll"),
+            f"openvino/_pyopenvino{PYD}": "imports openvino.dll",
+            "openvino/libs/openvino_c.dll": "",
             "openvino/tools.py": "def convert():\n    try:\n        import openvino_tokenizers\n"
             "    except ImportError:\n        return None\n",
         },
@@ -100,12 +88,12 @@ PACKAGES = {
         "pywin32_system32/pywintypes311.dll",
         "win32.win32api",
         {
-            "win32/win32api.pyd": module("win32api", "pywintypes311.dll"),
+            "win32/win32api.pyd": "imports pywintypes311.dll",
             "win32/lib/win32con.py": "",
             "win32/lib/pywin32_bootstrap.py": "import pywin32_system32, os\n"
             "for path in pywin32_system32.__path__:\n    os.add_dll_directory(path)\n",
             "pywin32.pth": "win32\nwin32\\lib\nPythonwin\nimport pywin32_bootstrap\n",
-            "Pythonwin/win32ui.pyd": module("win32ui", "pywintypes311.dll"),
+            "Pythonwin/win32ui.pyd": "imports pywintypes311.dll",
             "Pythonwin/pywin/__init__.py": "import win32ui\n",
             "Pythonwin/start.py": "import win32ui\nimport pywin.framework\n",
         },
@@ -116,8 +104,8 @@ PACKAGES = {
         "PySide6.QtWidgets",
         {
             "PySide6/__init__.py": "",
-            "PySide6/QtWidgets.pyd": module("QtWidgets", "Qt6Widgets.dll"),
-            "PySide6/Qt6Widgets.dll": dll("Qt6Widgets.dll", "Qt6Gui.dll"),
+            "PySide6/QtWidgets.pyd": "imports Qt6Widgets.dll",
+            "PySide6/Qt6Widgets.dll": "imports Qt6Gui.dll",
             "PySide6/scripts/deploy.py": "from project_lib import ProjectData\nfrom deploy_lib import main\n",
             "PySide6/scripts/project_lib/__init__.py": "class ProjectData: ...\n",
             "PySide6/scripts/deploy_lib/__init__.py": "def main(): ...\n",
@@ -129,8 +117,8 @@ PACKAGES = {
         "pkg._m",
         {
             "pkg/__init__.py": PATCHED,
-            f"pkg/_m{PYD}": module("_m", "foo-0123456789abcdef0123456789abcdef.dll", "bar.dll"),
-            "pkg.libs/bar.dll": dll("bar.dll"),
+            f"pkg/_m{PYD}": "imports foo-0123456789abcdef0123456789abcdef.dll, bar.dll",
+            "pkg.libs/bar.dll": "",
         },
     ),
 }
@@ -138,7 +126,7 @@ OPTIONAL = Package(
     "pkg",
     "pkg/hdf5.dll",
     "pkg._m",
-    {"pkg/__init__.py": "from pkg import _m\n", f"pkg/_m{PYD}": module("_m", "hdf5.dll")},
+    {"pkg/__init__.py": "from pkg import _m\n", f"pkg/_m{PYD}": "imports hdf5.dll"},
     ('tables; extra == "all"',),
 )
 """Here it is not known who is right: an extra that may be installed ships a DLL of that name."""
@@ -248,7 +236,7 @@ def test_every_command_accepts_the_whole_wheel(package, tmp_path):
 def test_a_repair_puts_the_deleted_dll_back(package, row_left, tmp_path):
     """With a folder that has it, the result is a wheel that every command accepts."""
     path, out = package.wheel(tmp_path / "whole"), tmp_path / "out"
-    damaged, root = tmp_path / path.name, lay(tmp_path / "root", {package.dll: dll(package.dll)})
+    damaged, root = tmp_path / path.name, lay(tmp_path / "root", {package.dll: ""})
     write_without(path, package.gone, damaged, row_left=row_left)
     repaired = ask("repair", "--no-discover", "--root", root, "--layout", "beside", damaged, "-w", out)
     assert repaired.exit == 0, repaired.text

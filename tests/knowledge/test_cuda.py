@@ -4,70 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.tables import named_cases
 from wheelfix.knowledge.cards import (
     architecture,
     build_flags,
     close_names,
     named_cards,
-    nvidia_capability,
 )
 from wheelfix.knowledge.cuda import (
     cuda_libraries,
     cuda_majors_for,
     cuda_table,
-    cuda_versions_for,
     cupti_names,
     expected_name,
-    is_versioned_by_patch,
     library_version,
     release,
-    release_of_local_version,
-    release_of_product,
-    toolkits_of,
     toolkits_of_file,
 )
 from wheelfix.model import FileVersion
-
-
-@named_cases(
-    "name, expected",
-    {
-        "one runtime for all of 11": ("cudart64_110.dll", {f"11.{minor}" for minor in range(9)}),
-        "nvrtc from 11.2 to 11.8": ("NVRTC64_112_0.DLL", {f"11.{minor}" for minor in range(2, 9)}),
-        "cusolver lags behind": ("cusolver64_10.dll", {"10.1", "10.2", "11.0"}),
-        "cupti by patch": ("cupti64_2022.2.1.dll", {"11.7"}),
-        "built-ins by minor": ("nvrtc-builtins64_118.dll", {"11.8"}),
-        "not of CUDA": ("zlib1.dll", set()),
-    },
-)
-def test_toolkits_that_have_a_name(name, expected):
-    assert cuda_versions_for(name) == expected
-
-
-@pytest.mark.parametrize(
-    "library, cuda, expected",
-    [
-        ("cufft", "12.1", "cufft64_11.dll"),
-        ("nvrtc-builtins", "11.7.1", "nvrtc-builtins64_117.dll"),
-        ("nvJitLink", "11.8", None),
-        ("cupti", "11.7", "cupti64_2022.2.1.dll"),
-        ("cupti", "11.4.0", "cupti64_2021.2.2.dll"),
-        ("no-such-library", "11.7", None),
-    ],
-)
-def test_the_name_in_a_toolkit(library, cuda, expected):
-    assert expected_name(library, cuda) == expected
-
-
-def test_cupti_has_a_name_per_patch():
-    assert cupti_names("11.7") == ("cupti64_2022.2.0.dll", "cupti64_2022.2.1.dll")
-    assert cupti_names("11.7.1") == ("cupti64_2022.2.1.dll",)
-
-
-@pytest.mark.parametrize("text, expected", [("11.7", (11, 7)), ("v12.1", (12, 1)), ("11.8.20220929", (11, 8))])
-def test_release_takes_the_first_two_numbers(text, expected):
-    assert release(text) == expected
 
 
 @pytest.mark.parametrize("text", ["cuda", "11"])
@@ -76,41 +29,11 @@ def test_release_refuses_what_is_no_version(text):
         release(text)
 
 
-@pytest.mark.parametrize(
-    "version, expected",
-    [
-        ("2.7.1+cu117", (11, 7)),
-        ("1.12.0+cu102.local", (10, 2)),
-        ("2.7.1", None),
-    ],
-)
-def test_the_toolkit_in_a_local_version(version, expected):
-    assert release_of_local_version(version) == expected
-
-
-def test_only_cupti_and_the_built_ins_must_fit_to_the_patch():
-    assert is_versioned_by_patch("cupti64_2022.2.1.dll")
-    assert is_versioned_by_patch("nvrtc-builtins64_117.dll")
-    assert not is_versioned_by_patch("cudart64_110.dll")
-
-
 def test_every_release_from_11_on_has_a_runtime_and_a_cupti():
     table = cuda_table()
     for major, minor in table.releases:
         assert expected_name("cudart", f"{major}.{minor}")
         assert major < 11 or cupti_names(f"{major}.{minor}")
-
-
-@pytest.mark.parametrize(
-    "product, expected",
-    [
-        ("NVIDIA CUDA 11.7.99 NVRTC Library", (11, 7)),
-        ("NVIDIA CUDA BLAS Library", None),
-        ("", None),
-    ],
-)
-def test_the_toolkit_in_a_version_resource(product, expected):
-    assert release_of_product(product) == expected
 
 
 def test_no_name_of_the_table_begins_otherwise_than_the_names_that_are_looked_up():
@@ -155,20 +78,6 @@ def test_the_number_alone(name, number, expected):
 
 def test_a_newer_library_compares_as_newer_although_its_file_version_is_smaller():
     assert library_version("curand64_10.dll", stated(1030)) > library_version("curand64_10.dll", stated(10210))
-
-
-@pytest.mark.parametrize(
-    "name, version, toolkits",
-    [
-        ("cufft64_10.dll", (10, 7, 2, 124), {"11.6"}),
-        ("cufft64_10.dll", (10, 7, 2, 91), {"11.7"}),
-        ("cufft64_10.dll", (10, 7, 2), set()),  # 11.6 or 11.7: the build decides
-        ("cudart64_110.dll", (11, 7, 99), {"11.7"}),
-        ("uv.dll", (1, 2, 3), set()),
-    ],
-)
-def test_toolkits_of_a_version(name, version, toolkits):
-    assert toolkits_of(name, version) == toolkits
 
 
 def test_toolkits_of_a_file():
@@ -217,23 +126,6 @@ def test_the_series_may_be_left_out():
     assert [card.name for card in named_cards("4090")] == ["GeForce RTX 4090"]
     assert {card.archs for card in named_cards("580")} == {("sm_20",), ("gfx803",)}
     assert named_cards("") == ()
-
-
-@pytest.mark.parametrize(
-    "text, expected",
-    [
-        ("K40c", (3, 5)),
-        ("Tesla V100-SXM2-16GB", (7, 0)),
-        ("RTX 6000 Ada Generation", (8, 9)),
-        ("Quadro RTX 6000", (7, 5)),
-        ("NVIDIA RTX PRO 6000 Blackwell Workstation Edition", (12, 0)),
-        ("GeForce GTX 860M", None),
-        ("RTX 6000", None),
-        ("Radeon RX 7900 XTX", None),
-    ],
-)
-def test_the_compute_capability_of_a_name_is_told_only_where_one_card_has_it(text, expected):
-    assert nvidia_capability(text) == expected
 
 
 def test_names_that_are_close():

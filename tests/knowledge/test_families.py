@@ -9,47 +9,16 @@ from wheelfix.knowledge.companions import (
     CompanionNeed,
     companions_of,
     needs_in_practice,
-    program_of,
-    runtime_need,
     runtime_needs,
 )
 from wheelfix.knowledge.cuda import cuda_libraries, cuda_table
 from wheelfix.knowledge.families import (
-    demangle,
     families,
     family_of,
     is_of_nvidia,
-    is_openmp,
 )
-from wheelfix.knowledge.system import classify, python_runtime, runtime_needed, toolset_of_build
+from wheelfix.knowledge.system import classify, python_runtime
 from wheelfix.model import Machine
-
-
-@pytest.mark.parametrize(
-    "name, family, version",
-    [
-        ("cudart64_110.dll", "cudart", "110"),
-        ("cudnn64_8.dll", "cudnn", "8"),
-        ("nvrtc64_120_0.alt.dll", "nvrtc", "120"),
-        ("nvrtc-builtins64_117.dll", "nvrtc", ""),
-        ("cupti64_2022.2.1.dll", "cupti", "2022.2.1"),
-        ("mkl_vml_avx512.3.dll", "mkl", "3"),
-        ("mkl_rt.dll", "mkl-legacy", ""),
-    ],
-)
-def test_family_and_version_are_read_from_the_name(name, family, version):
-    assert (family_of(name).id, family_of(name).version(name)) == (family, version)
-
-
-@pytest.mark.parametrize("name", ["mkl.dll", "cudnn.dll", "mytorch.dll"])
-def test_other_names_have_no_family(name):
-    assert not family_of(name)
-
-
-def test_a_mangled_name_is_recognised():
-    name = "vcomp140-0f2ea95580b32bcfc81c235d5751ce78.dll"
-    assert demangle(name) == "vcomp140.dll"
-    assert family_of(name).id == "openmp-msvc"
 
 
 def test_parts_of_one_release_belong_together():
@@ -63,16 +32,6 @@ def test_visual_studios_llvm_openmp_may_not_be_passed_on():
     family = family_of("libomp140.x86_64.dll")
     assert not family.redistribute
     assert "debug_nonredist" in family.note
-
-
-def test_openmp_runtimes_are_counted_without_stubs():
-    names = ["libiomp5md.dll", "libiompstubs5md.dll", "VCOMP140.DLL", "libomp.dll", "omptarget.dll", "libgomp-1.dll"]
-    assert [name for name in names if is_openmp(name)] == [
-        "libiomp5md.dll",
-        "VCOMP140.DLL",
-        "libomp.dll",
-        "libgomp-1.dll",
-    ]
 
 
 def test_classify_names_the_family_of_a_vendors_dll():
@@ -93,40 +52,13 @@ def test_the_tables_of_cuda_know_names_of_nvidia_only():
 # Linker versions and C++ runtimes.
 
 
-@pytest.mark.parametrize(
-    "linker, needed",
-    [((14, 44), (14, 44)), ((14, 50), (14, 50)), ((14, 0), None), ((2, 39), None)],
-)
-def test_what_a_linker_version_says_about_the_runtime(linker, needed):
-    assert runtime_needed(linker) == needed
-
-
 def test_pythons_own_runtime_is_known_for_few_releases():
     assert python_runtime((3, 11)) == ("3.11.9", (14, 38))
     assert python_runtime((3, 12)) is None
 
 
-@pytest.mark.parametrize(
-    "build, toolset",
-    [(35207, (14, 44)), (27508, (14, 20)), (21005, None)],
-)
-def test_builds_of_compilers(build, toolset):
-    assert toolset_of_build(build) == toolset
-
-
 # ----------------------------------------------------------------------------------------------------------- companions
 # What DLLs load by name at run time.
-
-
-def required(name: str, **kind: str) -> set[str]:
-    return {need.name for need in companions_of(name, **kind) if need.required}
-
-
-CUDNN_8 = {f"cudnn_{part}_{half}64_8.dll" for part in ("ops", "cnn", "adv") for half in ("infer", "train")}
-
-
-def test_cudnn_8_needs_its_six_parts():
-    assert required("cudnn64_8.dll") == CUDNN_8
 
 
 @named_cases(
@@ -145,7 +77,6 @@ def test_zlibwapi_depends_on_cudnns_release(version, strength):
 
 
 def test_cudnn_9_links_zlib_itself_from_9_2_on():
-    assert "zlibwapi.dll" in required("cudnn64_9.dll", version="9.1.0.70")
     assert not any(need.matches("zlibwapi.dll") for need in companions_of("cudnn64_9.dll", version="9.5.0"))
 
 
@@ -156,24 +87,10 @@ def test_cudnn_9_brings_later_parts_along():
     assert beside[0].vendored_by_default
 
 
-@pytest.mark.parametrize("v", ["1", "2", "3"])
-def test_mkl(v):
-    assert required(f"mkl_rt.{v}.dll") == {f"mkl_core.{v}.dll", f"mkl_intel_thread.{v}.dll"}
-    assert required(f"mkl_intel_thread.{v}.dll") == {f"mkl_core.{v}.dll", "libiomp5md.dll"}
-    assert required(f"mkl_tbb_thread.{v}.dll") == {f"mkl_core.{v}.dll", "tbb12.dll"}
-    assert required(f"mkl_sequential.{v}.dll") == {f"mkl_core.{v}.dll"}
-    assert required(f"mkl_core.{v}.dll") == {f"mkl_def.{v}.dll", f"mkl_vml_def.{v}.dll"}
-
-
 def test_mkl_rt_is_content_with_any_threading_layer():
     layer = next(need for need in companions_of("mkl_rt.2.dll") if len(need.names) > 1)
     assert layer.met_by(["mkl_core.2.dll", "MKL_SEQUENTIAL.2.dll"]) == "MKL_SEQUENTIAL.2.dll"
     assert layer.met_by(["mkl_core.2.dll", "mkl_sequential.1.dll"]) is None
-
-
-def test_statically_linked_mkl_asks_for_nothing():
-    """torch_cpu.dll has the names of MKL's kernels as strings although MKL is linked into it."""
-    assert companions_of("torch_cpu.dll") == ()
 
 
 @pytest.mark.parametrize(
@@ -223,20 +140,6 @@ def test_no_companion_is_something_that_may_not_be_vendored():
             assert family_of(name).redistribute
 
 
-@pytest.mark.parametrize(
-    "package, name, expected",
-    [
-        ("pyzbar", "libzbar-64.dll", "120"),
-        ("", "libzbar-64.dll", "120"),
-        ("", "greenlet._greenlet", "140"),
-        ("another", "_greenlet", ""),
-        ("", "", ""),
-    ],
-)
-def test_what_is_known_about_a_name(package, name, expected):
-    assert runtime_need(package, name) == expected
-
-
 def test_a_name_of_many_packages_tells_nothing_alone():
     """_core and _ext are modules of many packages; the table has only those of some."""
     names = {name for package, name in runtime_needs() if not package}
@@ -246,17 +149,3 @@ def test_a_name_of_many_packages_tells_nothing_alone():
 def test_torch_is_left_out():
     """Its builds for CUDA need more than the runtime."""
     assert not {"torch", "torchvision", "torchaudio"} & {package for package, _ in runtime_needs()}
-
-
-@pytest.mark.parametrize(
-    "name, program",
-    [
-        ("JVM.dll", "Java"),
-        ("R.dll", "R"),
-        ("xjvm.dll", None),
-        ("WinHvPlatform.dll", "Windows Hypervisor Platform"),
-    ],
-)
-def test_who_has_it(name, program):
-    found = program_of(name)
-    assert (found.name if found else None) == program

@@ -11,13 +11,12 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import parse_wheel_filename
 
-from tests.support.tables import named_cases
 from tests.support.tiers import impossible
 from tools.package_index import PackageIndex
 from tools.refresh import compiled_modules, compiled_table
 from tools.remote_wheel import Contents, comparable, dlls_of, read_contents
 from wheelfix.knowledge import providers
-from wheelfix.knowledge.cuda import cuda_part, cuda_table
+from wheelfix.knowledge.cuda import cuda_table
 from wheelfix.knowledge.families import families
 from wheelfix.knowledge.provider_index import DISTRIBUTIONS as DISTRIBUTIONS_TABLE
 from wheelfix.knowledge.provider_index import DLLS as DLLS_TABLE
@@ -31,10 +30,8 @@ from wheelfix.knowledge.provider_index import (
     provider_index,
 )
 from wheelfix.knowledge.providers import (
-    conda_package,
     distributions,
     dlls_with,
-    is_compiled,
     module_owners,
     owners_of,
     pip_packages,
@@ -44,26 +41,6 @@ from wheelfix.knowledge.providers import (
 )
 from wheelfix.knowledge.tables import entries, read_text
 from wheelfix.model import Machine
-
-
-@pytest.mark.parametrize(
-    "name, expected",
-    [
-        ("c10.dll", {"torch"}),
-        ("mkl_core.2.dll", {"mkl"}),
-        ("cupti64_2022.2.1.dll", {"torch", "nvidia-cuda-cupti-cu11"}),
-        ("pywintypes311.dll", {"pywin32"}),
-        (
-            "qt6webenginecore.dll",
-            {"pyqt6-webengine-qt6", "pyqt6-webenginesubwheel-qt6", "pyside6-addons", "pyside6-webengine", "pyside6"},
-        ),
-        ("qt6madeup.dll", set()),
-        ("avcodec-61.dll", {"pyqt6-qt6", "pyside6-addons"}),
-        ("kernel32.dll", set()),
-    ],
-)
-def test_owners(name, expected):
-    assert {owner.distribution for owner in owners_of(name)} == expected
 
 
 def test_torch_has_its_dlls_loaded_and_mkl_has_not():
@@ -96,24 +73,6 @@ def test_what_is_credited_to_a_distribution_is_in_its_wheels():
 LOOKED_AT = ("1.0", "1.5", "2.0", "2.5", "3.0")
 
 
-@pytest.mark.parametrize(
-    "versions, expected",
-    [
-        (("1.0", "1.5", "2.0", "2.5", "3.0"), ""),
-        (("2.0", "2.5"), "==2.*"),
-        (("1.0", "1.5", "2.0", "2.5"), "<3"),
-        (("3.0",), ">=3"),
-        (("2.5", "3.0"), ">=2.5"),
-        (("1.5", "2.0"), ">=1.5,<=2.0"),
-        (("1.0",), "==1.0"),
-        (("1.0", "2.0"), "<=2.0,!=1.5"),
-        (("1.0", "1.5", "2.5", "3.0"), "!=2.0"),
-    ],
-)
-def test_the_versions_that_have_a_dll(versions, expected):
-    assert versions_with([ShippedDll("a.dll", "a", "", versions, LOOKED_AT)]) == expected
-
-
 def test_a_dll_that_moved_to_another_folder():
     old = ShippedDll("a.dll", "a", "old", LOOKED_AT[:3], LOOKED_AT)
     new = ShippedDll("a.dll", "a", "new", LOOKED_AT[3:], LOOKED_AT)
@@ -131,16 +90,6 @@ def test_what_every_remedy_asks_for_is_found_once():
     assert provider_index().names is provider_index().names
 
 
-@pytest.mark.parametrize("module", ["numpy._core._multiarray_umath", "x._C", "x.y_cuda"])
-def test_compiled_modules_are_known(module):
-    assert is_compiled(module)
-
-
-@pytest.mark.parametrize("module", ["_C", "numpy.linalg", "."])
-def test_other_modules_are_not(module):
-    assert not is_compiled(module)
-
-
 def test_the_tool_lists_what_a_wheel_has():
     members = [
         "pkg/sub/_fast.cp311-win_amd64.pyd",
@@ -155,44 +104,6 @@ def test_the_tool_lists_what_a_wheel_has():
         "other": frozenset({"_x"}),
         "pkg": frozenset({"_abi", "sub._fast"}),
     }
-
-
-@named_cases(
-    "name, cuda, expected",
-    {
-        "cupti": (
-            "cupti64_2022.2.1.dll",
-            "11.7",
-            (
-                "CUDA Toolkit 11.7, folder extras\\CUPTI\\lib64",
-                "PyPI: nvidia-cuda-cupti-cu11==11.7.*",
-                "conda-forge: cuda-cupti",
-            ),
-        ),
-        "cudart without a toolkit": (
-            "cudart64_110.dll",
-            None,
-            ("CUDA Toolkit 11.0 to 11.8, folder bin", "PyPI: nvidia-cuda-runtime-cu11", "conda-forge: cuda-cudart"),
-        ),
-        "cudart of another toolkit": (
-            "cudart64_12.dll",
-            "11.7",
-            ("CUDA Toolkit 12.0 to 12.9, folder bin", "PyPI: nvidia-cuda-runtime-cu12", "conda-forge: cuda-cudart"),
-        ),
-        "mkl": (
-            "mkl_intel_thread.2.dll",
-            None,
-            (
-                "Intel oneMKL 2022 to 2025, folder redist\\intel64 (to 2023) or bin",
-                "PyPI: mkl>=2022,<2026",
-                "conda-forge: mkl>=2022,<2026",
-            ),
-        ),
-        "unknown": ("never-heard-of.dll", None, ()),
-    },
-)
-def test_who_ships(name, cuda, expected):
-    assert who_ships(name, cuda=cuda) == expected
 
 
 def test_the_c_runtime_is_the_redistributable_of_the_machine():
@@ -213,25 +124,6 @@ def test_the_c_runtime_is_the_redistributable_of_the_machine():
 def test_what_cannot_be_had_says_why(name, part):
     assert any(part in phrase for phrase in who_ships(name))
     assert pip_packages(name) == ()
-
-
-@pytest.mark.parametrize(
-    "name, cuda, expected",
-    [
-        ("curand64_10.dll", "12.1", ("nvidia-curand-cu12==10.3.2.106",)),
-        ("cufft64_10.dll", "11.7", ("nvidia-cufft-cu11==10.7.2.91",)),
-        ("cufft64_10.dll", "11.6", ()),  # PyPI has only those of 11.7 and 11.8, which are not taken for 11.6
-        ("cudnn64_8.dll", "11.7", ("nvidia-cudnn-cu11==8.*",)),
-        ("nvrtc-builtins64_117.dll", None, ("nvidia-cuda-nvrtc-cu11==11.7.*",)),
-        ("mkl_core.1.dll", None, ("mkl==2021.*",)),
-        ("cupti64_2022.4.0.dll", None, ("nvidia-cuda-cupti-cu12==12.0.90",)),  # 12.0.146 has another
-        ("libiomp5md.dll", None, ("intel-openmp",)),
-        ("qt6chartsqml.dll", None, ("pyqt6-charts-qt6>=6.5.2,!=6.6.3", "pyside6-addons", "pyside6>=6.2.0,<=6.2.4")),
-        ("vtkcommoncore-9.6.2.dll", None, ("vtk==9.6.2",)),
-    ],
-)
-def test_what_pip_would_install(name, cuda, expected):
-    assert pip_packages(name, cuda=cuda) == expected
 
 
 def test_the_source_of_zlibwapi_says_that_no_wheel_has_it_as_long_as_that_is_so():
@@ -256,30 +148,6 @@ def test_every_requirement_has_the_dll():
                 assert index.ships(wanted.name, str(wanted.specifier), name).ships is Ships.YES, (name, cuda, text)
                 checked += 1
     assert checked > 500
-
-
-@pytest.mark.parametrize(
-    "name, expected",
-    [
-        ("cudnn64_9.dll", "libcudnn"),
-        ("torch_cpu.dll", None),
-    ],
-)
-def test_conda_packages(name, expected):
-    assert conda_package(name) == expected
-
-
-@pytest.mark.parametrize(
-    "name, cuda, expected",
-    [
-        ("cudart64_110.dll", "11.7", True),
-        ("nppig64_11.dll", "11.7", True),
-        ("cupti64_2022.2.1.dll", "11.7", False),
-        ("cudnn64_8.dll", "11.7", False),
-    ],
-)
-def test_what_lies_in_the_toolkits_bin_folder(name, cuda, expected):
-    assert cuda_part(name, cuda) is expected
 
 
 def test_every_family_has_someone_who_ships_it():
@@ -343,33 +211,6 @@ def test_a_name_with_the_version_of_python(index):
     assert index.shipped("core312-9.3.dll") == index.shipped("core3.12-9.4.dll") == ()
     assert index.shipped("pywintypes27.dll") == ()
     assert index.shipped("pywintypes.dll") == ()
-
-
-@named_cases(
-    "distribution, specifier, name, expected",
-    {
-        "all": ("mkl", "", "shared.dll", Ships.YES),
-        "all that fit": ("MKL", ">=2022", "mkl_core.2.dll", Ships.YES),
-        "none that fits": ("mkl", ">=2022", "mkl_core.1.dll", Ships.NO),
-        "some that fit": ("mkl", ">=2021", "mkl_core.1.dll", Ships.SOME),
-        "not at all": ("mkl", "", "other.dll", Ships.NO),
-        "without DLLs": ("six", "", "mkl_core.2.dll", Ships.NO),
-        "not in the index": ("numpy", "", "mkl_core.2.dll", Ships.UNKNOWN),
-        "name with a hash": ("mkl", "", "x-0123456789abcdef0123456789abcdef.dll", Ships.UNKNOWN),
-        "name with a short hash": ("mkl", "", "x-0123cdef.dll", Ships.UNKNOWN),
-        "newer than what was looked at": ("mkl", ">=2026", "mkl_core.2.dll", Ships.UNKNOWN),
-        "compared as a text": ("mkl", "===2022.0", "mkl_core.2.dll", Ships.UNKNOWN),
-        "build of another index": ("mkl", "==2022.1.0+cu121", "mkl_core.2.dll", Ships.UNKNOWN),
-        "between two that have it": ("qt", "==6.9.1", "qtcore.dll", Ships.YES),
-        "between two without it": ("qt", "==6.9.1", "qtnew.dll", Ships.NO),
-        "between two that disagree": ("qt", "~=6.9.4", "qtnew.dll", Ships.UNKNOWN),
-        "name with a version that changes": ("qt", "==6.9.1", "qt-6.9.1.dll", Ships.UNKNOWN),
-        "name with a version that does not change": ("qt", "==6.9.1", "core3.1-9.4.dll", Ships.NO),
-        "extension module that may have a tag": ("qt", "", "_base.pyd", Ships.UNKNOWN),
-    },
-)
-def test_whether_a_distribution_ships_a_name(index, distribution, specifier, name, expected):
-    assert index.ships(distribution, specifier, name).ships is expected
 
 
 def test_an_answer_says_how_it_is_known(index):

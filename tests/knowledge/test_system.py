@@ -6,18 +6,13 @@ import json
 
 import pytest
 
-from tests.support.tables import named_cases
 from wheelfix.errors import InputError, UsageError
 from wheelfix.knowledge.system import (
     classify,
     contract,
-    missing_from_python,
     python_exports,
-    python_of,
-    runtime_file,
     stable_abi,
     system_dlls,
-    undecided_in_python,
 )
 from wheelfix.knowledge.tables import entries, read_text
 from wheelfix.knowledge.targets import (
@@ -38,46 +33,8 @@ from wheelfix.model import Machine
 AMD64, X86, ARM64 = Machine.AMD64, Machine.X86, Machine.ARM64
 
 
-@pytest.mark.parametrize(
-    "kind, names",
-    [
-        ("system", "KERNEL32.dll ws2_32 WINSPOOL.DRV msvcp_win.dll dbghelp.dll bthprops.cpl hhctrl.ocx"),
-        ("api-set", "api-ms-win-crt-heap-l1-1-0.dll ext-ms-win-ntuser-window-l1-1-4.dll"),
-        ("driver", "nvcuda.dll nvEncodeAPI64.dll OpenCL.dll vulkan-1.dll ze_loader.dll"),
-        ("python", "python3.dll python311.dll python313t.dll python39_d.dll VCRUNTIME140.dll libffi-8.dll tcl86t.dll"),
-        ("vcredist", "MSVCP140.dll vcruntime140_threads.dll vcomp140.dll mfc140u.dll MSVCR120.dll ucrtbased.dll"),
-        ("ucrt", "ucrtbase.dll"),
-        ("unknown", "zlib.dll winex11.drv d3dx9_43.dll"),
-    ],
-)
-def test_kind(kind, names):
-    assert {name: classify(name, AMD64).kind for name in names.split()} == dict.fromkeys(names.split(), kind)
-
-
-@named_cases(
-    "expected, name",
-    {
-        "known": (True, "api-ms-win-core-path-l1-1-0.dll"),
-        "last digit does not count": (True, "API-MS-WIN-CORE-PATH-L1-1-9"),
-        "another level is another contract": (False, "api-ms-win-core-path-l9-1-0.dll"),
-        "made up": (False, "api-ms-win-made-up-l1-1-0.dll"),
-        "extensions are optional by design": (True, "ext-ms-win-made-up-l1-1-0.dll"),
-    },
-)
-def test_api_sets_are_known_by_contract(expected, name):
-    answer = classify(name, AMD64)
-    assert (answer.kind, answer.known, answer.on_every_machine) == ("api-set", expected, expected)
-
-
 def test_the_contract_is_the_name_without_its_last_digit():
     assert contract("API-MS-WIN-CRT-HEAP-L1-1-0.DLL") == "api-ms-win-crt-heap-l1-1"
-
-
-@pytest.mark.parametrize(
-    "name, expected", [("vcruntime140d.dll", True), ("vcruntime140.dll", False), ("mfc140ud.dll", True)]
-)
-def test_debug_runtimes_are_told_apart(name, expected):
-    assert classify(name, AMD64).debug is expected
 
 
 def test_vcruntime140_1_is_pythons_on_64_bit_machines_only():
@@ -89,34 +46,6 @@ def test_the_dlls_folder_is_not_where_other_packages_are_searched():
     assert classify("libssl-3.dll", AMD64).folder == "DLLs"
     assert not classify("libssl-3.dll", AMD64).on_every_machine
     assert classify("python311.dll", AMD64).on_every_machine
-
-
-@pytest.mark.parametrize(
-    "name, expected",
-    [
-        ("python311.dll", (3, 11, False)),
-        ("PYTHON313t.DLL", (3, 13, True)),
-        ("python39_d.dll", (3, 9, False)),
-        ("python3.dll", None),
-        ("kernel32.dll", None),
-    ],
-)
-def test_the_interpreter_is_read_from_its_dll(name, expected):
-    assert python_of(name) == expected
-
-
-@pytest.mark.parametrize(
-    "name, runtime, toolset",
-    [
-        ("vcruntime140_1.dll", (14, 20), "14"),
-        ("vcruntime140_threads.dll", (14, 38), "14"),
-        ("msvcp140_atomic_wait.dll", (14, 28), "14"),
-        ("msvcr100.dll", (10, 0), "10"),
-    ],
-)
-def test_the_runtime_that_first_has_a_file(name, runtime, toolset):
-    entry = runtime_file(name)
-    assert (entry.runtime, entry.toolset.id) == (runtime, toolset)
 
 
 def test_known_dlls_are_a_part_of_windows():
@@ -158,47 +87,6 @@ def test_the_table_has_the_pythons_of_today():
     assert all(common <= names for names in table.values())
 
 
-@named_cases(
-    "dll, symbols, missing",
-    {
-        "there": ("python311.dll", ["PyObject_Call", "PyType_GetModuleByDef"], ()),
-        "made up": ("PYTHON312.DLL", ["PyUnicode_WCHAR_KIND_MADE_UP", 7], ("PyUnicode_WCHAR_KIND_MADE_UP",)),
-        "private": ("python311.dll", ["_PyMadeUp", "PyUnstable_MadeUp"], ()),
-        "python 2": ("python27.dll", ["PyString_FromString", "PyBytes_FromString"], ("PyBytes_FromString",)),
-        "from headers": (
-            "python315.dll",
-            ["PyObject_GetAttX", "PyUnicodeWriter_Create", "PyABIInfo_Check"],
-            ("PyObject_GetAttX",),
-        ),
-        "free-threaded": (
-            "python315t.dll",
-            ["PyObject_GetAttX", "PyMutex_Lock", "PyEval_CallFunction"],
-            ("PyObject_GetAttX",),
-        ),
-        "not on Windows": ("python315.dll", ["PyOS_AfterFork_Child", "Py_REFCNT"], ("PyOS_AfterFork_Child",)),
-        "not in the table": ("python399.dll", ["PyMadeUp"], ()),
-        "stable ABI": ("python3.dll", ["PyObject_Call", "PyMadeUp"], ("PyMadeUp",)),
-        "not Python's": ("helper.dll", ["PyMadeUp"], ()),
-    },
-)
-def test_missing_symbols(dll, symbols, missing):
-    assert missing_from_python(dll, symbols) == missing
-
-
-@pytest.mark.parametrize(
-    "dll, symbols, undecided",
-    [
-        ("python315.dll", ["PyMadeUp"], ()),
-        ("python316t.dll", ["PyObject_Call", "PyUnicode_New", "_PyMadeUp", 7], ("PyUnicode_New",)),
-        # Real wheels: neighborhood_analysis 0.3.0 (cp36) imports the first one, market_calendars 0.1.5 the second.
-        ("python36.dll", ["PyUnicode_AsUTF8AndSize", "PyFrame_New", "PyMadeUp"], ("PyMadeUp",)),
-        ("python3.dll", ["PyMadeUp"], ()),
-    ],
-)
-def test_what_no_table_knows(dll, symbols, undecided):
-    assert undecided_in_python(dll, symbols) == undecided
-
-
 # -------------------------------------------------------------------------------------------------------------- targets
 # Targets: what kinds of Windows have, read from our lists and from users' own.
 
@@ -222,23 +110,6 @@ def test_every_fact_of_our_lists_has_a_source_and_a_date(name):
     assert all(fact.source and fact.date for fact in facts)
 
 
-@pytest.mark.parametrize(
-    "target, dll, state",
-    [
-        ("windows-n", "MFPlat.DLL", State.ABSENT),
-        ("windows-n", "evr.dll", State.PERHAPS_ABSENT),
-        ("server-core-2022", "OPENGL32.dll", State.ABSENT),
-        ("server-core-2022", "api-ms-win-crt-runtime-l1-1-0.dll", State.HAS),
-        ("server-core-2022", "d3d11.dll", State.UNKNOWN),
-        ("nano-server", "api-ms-win-core-winrt-l1-1-0.dll", State.UNKNOWN),
-        ("wine", "directml.dll", State.ABSENT),
-        ("wine", "api-ms-win-core-file-l1-2-0.dll", State.HAS),
-    ],
-)
-def test_what_targets_have(target, dll, state):
-    assert presence(known_target(target), dll).state is state
-
-
 def test_the_stable_abi_knows_old_and_new_symbols():
     symbols = stable_abi()
     assert symbols["PyObject_Call"] == (3, 2)
@@ -246,19 +117,6 @@ def test_the_stable_abi_knows_old_and_new_symbols():
     assert symbols["PyModule_FromDefAndSpec2"] == (3, 7)
     assert "PyOS_AfterFork_Child" not in symbols, "not on Windows"
     assert len(symbols) > 900
-
-
-@pytest.mark.parametrize(
-    "target, dll, function, missing",
-    [
-        ("windows-10-1809", "KERNEL32.dll", "SetThreadSelectedCpuSetMasks", True),
-        ("server-core-2022", "KERNEL32.dll", "SetThreadSelectedCpuSetMasks", False),
-        ("nano-server", "kernel32.dll", "GetNumaProcessorNode", True),
-        ("wine", "kernel32.dll", "CreateFileW", False),
-    ],
-)
-def test_functions_that_targets_do_not_have(target, dll, function, missing):
-    assert (function in missing_exports(known_target(target), dll, [function], AMD64)) is missing
 
 
 def test_a_list_of_a_whole_machine_knows_all_names_exports_and_contracts():

@@ -42,5 +42,5 @@ def test_where_a_private_assembly_lies(files, found):
 
 
 def test_a_dll_without_a_manifest_has_no_assemblies():
-    view = make_view({"p/a.pyd": forge_dll("a.pyd", imports={"b.dll": ["f"]}), "p/b/b.dll": B})
+    view = make_view({"p/a.pyd": "imports b.dll", "p/b/b.dll": B})
     assert find_in_assembly(view, "p/a.pyd", "b.dll") is None

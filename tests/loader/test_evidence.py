@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.tables import named_cases
+from tests.support.tables import grouped, named_cases, read_table
 from tests.support.views import make_view
-from tests.support.wheels import ALONE, build_wheel, extension, needing
-from tools.forge import forge_dll
+from tests.support.wheels import ALONE, build_wheel, needing
 from wheelfix.base.options import ScanOptions
 from wheelfix.exam.scan import scan
 from wheelfix.loader.followed import FollowedImports
@@ -21,7 +20,6 @@ from wheelfix.model import (
     OwnedBy,
     Provider,
     PythonRuntime,
-    Severity,
     VcRedist,
     Verdict,
 )
@@ -59,8 +57,7 @@ def provider(
     deleted: dict[str, str] | None = None,
 ) -> Provider:
     """Where the DLL that an extension module of a package needs comes from."""
-    module = forge_dll("_core.pyd", imports={name: ["f"]}, exports=["PyInit__core"])
-    own = {"pkg/__init__.py": code, "pkg/_core.pyd": module, **(files or {})}
+    own = {"pkg/__init__.py": code, "pkg/_core.pyd": f"imports {name}", **(files or {})}
     view = make_view({SITE + path: data for path, data in own.items()})
     view.deleted = deleted or {}
     edges = resolve(view, Profile(python=(3, 11)), requires).edges
@@ -68,30 +65,15 @@ def provider(
     return found
 
 
+CASES = {name: row for name, _, row in grouped(read_table(__file__, "evidence.toml"))}
 MANGLED = "fmt-450cb758114ce857a00a619d174671f2.dll"
-GLFW = "glfw3-8c4b29f52180830e2de2231ea79a9248.dll"
-GLFW_DLL = forge_dll("glfw3.dll")
-JAVA = "import os\nhome = os.environ.get('JAVA_HOME')\n"
 THEN = "from . import _core\n"
 
 
-@named_cases(
-    "name, requires, expected",
-    {
-        "without extras": ("frobnicate.dll", "uvicorn", Missing),
-        "not on Windows": ("frobnicate.dll", 'uvicorn[standard]; sys_platform == "linux"', Missing),
-        "part of a compiler": ("msvcp140d.dll", "uvicorn[standard]", Missing),
-        "named by delvewheel": (MANGLED, "uvicorn[standard]", Missing),
-        "the compiler's runtime": ("libomp140.x86_64.dll", "flux-runtime-of-nobody", Missing),
-        # torch 2.7.1's METADATA names nvidia-cudnn-cu12 for Linux, in its Windows wheel too.
-        "torch: on Linux": ("cudnn64_9.dll", 'nvidia-cudnn-cu12; sys_platform == "linux"', Missing),
-        "everywhere": ("cudnn64_9.dll", "nvidia-cudnn-cu12==9.5.1.17", OwnedBy),
-        "required": ("c10.dll", "torch", OwnedBy),
-        "an extra": ("c10.dll", "torch; extra == 'gpu'", MayComeFrom),
-    },
-)
-def test_what_is_required(name, requires, expected):
-    assert isinstance(provider(name, (requires,), "import torch\n" + THEN if requires == "torch" else THEN), expected)
+@named_cases("case", CASES)
+def test_who_provides_a_dll(case):
+    found = provider(case["needs"], tuple(case.get("requires", ())), case.get("code", THEN), case.get("files"))
+    assert type(found).__name__ == case["by"]
 
 
 def test_what_the_extras_of_a_requirement_bring_is_not_known():
@@ -99,43 +81,6 @@ def test_what_the_extras_of_a_requirement_bring_is_not_known():
     found = provider("frobnicate.dll", ("uvicorn[standard]",))
     assert isinstance(found, MayComeFrom)
     assert found.distributions == ("uvicorn[standard]",)
-
-
-@named_cases(
-    "name, where, code, expected",
-    {
-        # pyjnius adds the folder of the Java that it finds.
-        "the code looks for Java": ("jvm.dll", "env.py", JAVA, MayComeFrom),
-        "it does not look for Java": ("jvm.dll", "env.py", "", Missing),
-        "imported, not required": ("c10.dll", "__init__.py", f"import torch\n{THEN}", MayComeFrom),
-        # h5py's hdf5.dll "may come from tables", and gssapi64.dll from k5test, which tests import.
-        "tests": ("c10.dll", "tests/test_dtype.py", "import torch\n", Missing),
-        "loads of tests": ("x.dll", "tests/test_raw.py", "import frob\nfrob.CDLL('y.dll')\n", Missing),
-        "inside try": (
-            "c10.dll",
-            "__init__.py",
-            f"try:\n    import torch\nexcept ImportError:\n    pass\n{THEN}",
-            Missing,
-        ),
-        "a file that runs later": ("c10.dll", "other.py", "import torch\n", Missing),
-        "own and standard": ("c10.dll", "__init__.py", f"import __main__, pkg, json\n{THEN}", Missing),
-        "unknown name": ("c10.dll", "__init__.py", f"import frobnicate_libs\n{THEN}", Missing),
-        "unread folder": (
-            "c10.dll",
-            "__init__.py",
-            f"import os\nos.add_dll_directory(os.environ['PROJECT'])\n{THEN}",
-            Missing,
-        ),
-    },
-)
-def test_what_code_says(name, where, code, expected):
-    assert isinstance(provider(name, files={f"pkg/{where}": code}), expected)
-
-
-@named_cases("folder, expected", {"theirs": ("frobnicate_core.libs", MayComeFrom), "its own": ("pkg.libs", Missing)})
-def test_a_wheel_that_was_repaired_together_with_one_that_it_requires(folder, expected):
-    """meshlib has DLLs in meshlib_core.libs, and imports others that only meshlib-core has there."""
-    assert isinstance(provider(MANGLED, ("frobnicate-core==1.0",), files={f"{folder}/{GLFW}": GLFW_DLL}), expected)
 
 
 def test_a_distribution_that_has_a_dll_comes_before_those_of_which_nothing_is_known():
@@ -154,8 +99,9 @@ def test_record_comes_before_every_distribution():
 
 def test_a_dll_of_a_feature_of_windows_that_users_turn_on():
     """hyperlight-sandbox needs winhvplatform.dll, which only Windows itself can have."""
-    module = extension("winhvplatform.dll:WHvGetCapability", name="_core")
-    (edge,) = resolve(make_view({f"{SITE}pkg/_core.pyd": module}), Profile(python=(3, 11))).edges
+    (edge,) = resolve(
+        make_view({f"{SITE}pkg/_core.pyd": "imports winhvplatform.dll:WHvGetCapability"}), Profile(python=(3, 11))
+    ).edges
     assert isinstance(edge.provider, MayComeFrom)
     assert edge.provider.distributions == ("Windows Hypervisor Platform",)
 
@@ -165,7 +111,7 @@ def test_a_required_distribution_of_which_some_versions_have_a_dll_is_not_called
     name = "OpenGeode-Inspector_inspector.dll"
     files = {
         f"{SITE}pkg/__init__.py": "import opengeode_inspector\nfrom . import _core\n",
-        f"{SITE}pkg/_core.pyd": forge_dll("_core.pyd", imports={name: ["f"]}),
+        f"{SITE}pkg/_core.pyd": f"imports {name}",
     }
     (edge,) = resolve(make_view(files), Profile(), ("opengeode-inspector==6.*,>=6.8.4",)).edges
     assert isinstance(edge.provider, MayComeFrom)
@@ -173,7 +119,7 @@ def test_a_required_distribution_of_which_some_versions_have_a_dll_is_not_called
     assert "not required" not in edge.provider.because
 
 
-ROOT_MODULE = extension("Qt5Core.dll", name="_plot")
+ROOT_MODULE = "imports Qt5Core.dll"
 
 
 @named_cases(
@@ -184,11 +130,11 @@ ROOT_MODULE = extension("Qt5Core.dll", name="_plot")
         "within a package": ({"plot/_plot.pyd": ROOT_MODULE}, "PyQt5", MayComeFrom),
         "compiled": ({"plot/_plot.pyd": ROOT_MODULE, "plot/__init__.pyc": b""}, "PyQt5", OwnedBy),
         "when Python starts": (
-            {"_plot.pyd": forge_dll("_plot.pyd", imports={"pywintypes311.dll": ["f"]})},
+            {"_plot.pyd": "imports pywintypes311.dll"},
             "pywin32",
             OwnedBy,
         ),
-        "torch": ({"_plot.pyd": forge_dll("_plot.pyd", imports={"c10.dll": ["f"]})}, "torch", MayComeFrom),
+        "torch": ({"_plot.pyd": "imports c10.dll"}, "torch", MayComeFrom),
     },
 )
 def test_a_module_that_needs_the_import_of_another_distribution_first(files, requires, expected):
@@ -205,7 +151,7 @@ def test_a_module_whose_name_is_in_that_of_a_required_distribution():
     """python-can-cvector imports ``can``, which python-can has: there is no need to speak of a distribution can."""
     files = {
         f"{SITE}canpkg/__init__.py": "import frobcan\nfrom . import _core\n",
-        f"{SITE}canpkg/_core.pyd": forge_dll("_core.pyd", imports={"frobnicate.dll": ["f"]}),
+        f"{SITE}canpkg/_core.pyd": "imports frobnicate.dll",
     }
     (edge,) = resolve(make_view(files), Profile(), ("python-frobcan==4.*",)).edges
     assert edge.provider.distributions == ("python-frobcan (==4.*)",)
@@ -226,69 +172,12 @@ def test_a_module_whose_name_is_in_that_of_a_required_distribution():
     ],
 )
 def test_each_year_has_a_runtime_of_its_own(name, python, expected):
-    files = {f"{SITE}pkg/_core.pyd": forge_dll("_core.pyd", imports={name: ["f"]}, exports=["PyInit__core"])}
+    files = {f"{SITE}pkg/_core.pyd": f"imports {name}"}
     (edge,) = resolve(make_view(files), Profile(python=python)).edges
     assert isinstance(edge.provider, expected)
     assumed = Profile(python=python, assume=frozenset({"vcredist", "vcredist-10", "vcredist-11", "vcredist-12"}))
     (edge,) = resolve(make_view(files), assumed).edges
     assert isinstance(edge.provider, VcRedist | PythonRuntime)
-
-
-RAISED = "try:\n    from ._core import f\nexcept ImportError as e:\n    raise ImportError('build _core') from e\n"
-SWIG = 'if __package__ or "." in __name__:\n    from . import _core\nelse:\n    import _core\n'
-
-
-@named_cases(
-    "files, missing",
-    {
-        "nlopt: a module that SWIG made": (
-            {"pkg/__init__.py": "from .pkg import *\n", "pkg/pkg.py": SWIG},
-            "pkg._core",
-        ),
-        "blosc: a module two packages down": (
-            {"pkg/__init__.py": "from pkg.a.b import c\n", "pkg/a/b.py": "from .core import f\n"},
-            "pkg.a.core",
-        ),
-        "one of several": (
-            {"pkg/__init__.py": "from . import (\n    a,\n    _core,\n)\n", "pkg/a.py": ""},
-            "pkg._core",
-        ),
-        "in a function and after it": (
-            {"pkg/__init__.py": "def f(\n    a,\n):\n    from . import _core\n\nfrom . import _core\n"},
-            "pkg._core",
-        ),
-        "chord_romanizer: another exception": ({"pkg/__init__.py": RAISED}, "pkg._core"),
-        "pyzmq: caught": (
-            {"pkg/__init__.py": "try:\n    from . import _core\nexcept ImportError:\n    _core = None\n"},
-            "",
-        ),
-        "in a function": ({"pkg/__init__.py": "def core():\n    from . import _core\n"}, ""),
-        "there": (
-            {"pkg/__init__.py": "from . import _core\n", "pkg/_core.cp311-win_amd64.pyd": forge_dll("c.pyd")},
-            "",
-        ),
-        "a name by a star": (
-            {"pkg/__init__.py": "from .a import *\nfrom . import core\n", "pkg/a.py": "core = 1\n"},
-            "",
-        ),
-        "another name": (
-            {"pkg/__init__.py": "from .a import core\n", "pkg/a.py": "from . import b as core\n", "pkg/b.py": ""},
-            "",
-        ),
-        "pyarrow: not imported": (
-            {"pkg/__init__.py": "", "pkg/cuda.py": "from pkg._cuda import Context\n", "pkg/lib.pyd": forge_dll("l")},
-            "",
-        ),
-    },
-)
-def test_a_module_that_was_left_out_of_the_wheel(tmp_path, files, missing):
-    report = scan(build_wheel(tmp_path, files=files))
-    found = [item.subject for item in report.findings if item.code == "WF332"]
-    assert found == ([missing] if missing else [])
-    assert (report.verdict is Verdict.BROKEN) == (report.first_failure is not None) == bool(missing)
-    if report.first_failure is not None:
-        assert report.first_failure.explanation == "No file of the package is that module."
-        assert missing.rpartition(".")[2] in report.first_failure.message
 
 
 LATER = """
@@ -319,60 +208,11 @@ def test_an_import_is_not_followed_for_what_it_does_not_run(tmp_path, monkeypatc
     assert followed == ["pkg"]
 
 
-@named_cases(
-    "package, requires, verdict",
-    {
-        "of another name": ("pkg", ("numpy",), Verdict.BROKEN),
-        "PyQt5.sip is a file of PyQt5-sip": ("pkg", ("pkg-core",), Verdict.RISKY),
-        "cramjam: for an extra": ("pkg", ("pkg-core; extra == 'more'", "pkg[more]; extra == 'all'"), Verdict.BROKEN),
-        "mkl-service: known not to": ("mkl", ("mkl",), Verdict.BROKEN),
-    },
-)
-def test_unless_another_distribution_may_have_it(tmp_path, package, requires, verdict):
-    files = {f"{package}/__init__.py": f"from {package} import _core\n"}
-    report = scan(build_wheel(tmp_path, files=files, requires=requires))
-    assert report.verdict is verdict
-
-
-OPEN = "import random\nif random.random() < 2:\n    from . import other\nfrom .a import b\n"
-FAR = {"pkg/__init__.py": "".join(f"from . import m{count}\n" for count in range(80))}
-FAR |= {f"pkg/m{count}.py": "from ._gone import f\n" if count == 79 else "" for count in range(80)}
-
-
-@named_cases(
-    "files, tag, found",
-    {
-        "mdtraj": ({"pkg/__init__.py": OPEN, "pkg/a.py": "from ._gone import f\n"}, "cp311", True),
-        "numba: a name": ({"pkg/__init__.py": OPEN, "pkg/a.py": "from pkg import _gone\n"}, "cp311", True),
-        "a condition": ({"pkg/__init__.py": OPEN, "pkg/a.py": "if OTHER:\n    from ._gone import f\n"}, "cp311", False),
-        "a name of the package": (
-            {"pkg/__init__.py": f"{OPEN}'_gone'\n", "pkg/a.py": "from pkg import _gone\n"},
-            "cp311",
-            False,
-        ),
-        "found elsewhere": (
-            {"pkg/__init__.py": f"__path__.append('x')\n{OPEN}", "pkg/a.py": "from pkg._gone import f\n"},
-            "cp311",
-            False,
-        ),
-        "old": ({"pkg/__init__.py": "from ._gone import f\n"}, "cp37", True),
-        "pandas: far": (FAR, "cp311", True),
-    },
-)
-def test_a_module_that_is_imported_for_certain_in_an_import_that_is_not_followed_to_its_end(
-    tmp_path, files, tag, found
-):
-    own = {"pkg/other.py": "", "pkg/_a.pyd": forge_dll("_a.pyd"), **files}
-    report = scan(build_wheel(tmp_path, "pkg", "1.0", f"{tag}-{tag}-win_amd64", files=own))
-    errors = [item.subject for item in report.findings if item.severity is Severity.ERROR and item.code == "WF332"]
-    assert errors == (["pkg._gone"] if found else [])
-
-
 @pytest.mark.parametrize("caught, follows", [("ImportError", 0), ("OSError", 1)])
 def test_no_import_is_followed_for_a_name_that_the_code_does_without(tmp_path, monkeypatch, caught, follows):
     """SciPy imports ``_distributor_init_local`` in a ``try``; its ``__init__`` defines names that it does not spell."""
     code = f"def f():\n    return globals()\n\ntry:\n    from . import _local\nexcept {caught}:\n    pass\n"
-    files = {"pkg/__init__.py": code, "pkg/_c.cp311-win_amd64.pyd": extension(name="_c")}
+    files = {"pkg/__init__.py": code, "pkg/_c.cp311-win_amd64.pyd": ""}
     followed, follow = [], FollowedImports._follow
     monkeypatch.setattr(FollowedImports, "_follow", lambda self, top: followed.append(top) or follow(self, top))
     report = scan(build_wheel(tmp_path, files=files))
@@ -463,23 +303,3 @@ def test_what_is_imported_first_may_add_the_folder_that_distributions_share(tmp_
     )
     options = ScanOptions(roots=ALONE.roots, beside=(other,) if beside else ())
     assert scan(wheel, options).verdict is expected
-
-
-NAMES_TORCH = forge_dll("_more.pyd", exports=["PyInit__more"], sections={".names": b"\0torch\0"})
-
-
-@named_cases(
-    "requires, code, files, expected",
-    {
-        "imported": ("torch", "import torch\n" + THEN, {}, OwnedBy),
-        "never": ("torch", THEN, {}, MayComeFrom),
-        "NumPy does not": ("torch", "import numpy\n" + THEN, {}, MayComeFrom),
-        "torchvision does": ("torch", "import torchvision\n" + THEN, {}, OwnedBy),
-        "what is not known may": ("torch", "import flux_of_nobody\n" + THEN, {}, OwnedBy),
-        "a function": ("torch", THEN, {"pkg/other.py": "def run():\n    import torch\n"}, OwnedBy),
-        "Cython": ("torch", THEN, {"pkg/_more.pyd": NAMES_TORCH}, OwnedBy),
-    },
-)
-def test_a_distribution_that_loads_its_dlls_when_it_is_imported_has_to_be(requires, code, files, expected):
-    """An extension of torch whose package does not import torch was OK, and is broken where torch is at hand."""
-    assert isinstance(provider("c10.dll", (requires, "numpy", "torchvision"), code, files), expected)

@@ -6,26 +6,15 @@ import json
 
 import pytest
 
-from tests.support.environments import install, lay
-from tests.support.wheels import ALONE, build_wheel, extension, library
-from wheelfix.exam.scan import scan_all
+from tests.support.environments import faults, install, lay, reports
+from tests.support.wheels import build_wheel
 from wheelfix.loader.places import open_environment
-from wheelfix.model import ScanReport, Verdict
+from wheelfix.model import Verdict
 
 SITE = "Lib/site-packages"
-NEEDS_FLUX = extension("flux.dll", name="_ext")
-FLUX = library("flux.dll")
+NEEDS_FLUX = "imports flux.dll"
+FLUX = ""
 ABOUT = {"url": "file:///C:/projects/flux", "dir_info": {"editable": True}}
-
-
-def scanned(env) -> dict[str, ScanReport]:
-    found = list(scan_all([env], ALONE))
-    assert all(isinstance(one, ScanReport) for one in found), found
-    return {one.name: one for one in found}
-
-
-def codes(report):
-    return {finding.code for finding in report.findings if finding.severity in ("error", "unsure")}
 
 
 def user(folder, code="import flux\n", requires=("flux",)):
@@ -63,28 +52,28 @@ class TestEditable:
     def test_nothing_is_known_about_its_files(self, tmp_path, record, about, where):
         """flux is installed with ``pip install -e``: neither it nor what needs it is called broken."""
         env = editable(install(user(tmp_path), tmp_path / "env"), record=record, about=about)
-        found = scanned(env)
+        found = reports(env)
         assert found["flux"].verdict is Verdict.UNSURE
-        assert codes(found["flux"]) == {"WF329"}
+        assert faults(found["flux"]) == {"WF329"}
         assert where in found["flux"].findings[0].message
         assert found["user"].verdict is Verdict.UNSURE
-        assert codes(found["user"]) == {"WF318"}
+        assert faults(found["user"]) == {"WF318"}
 
     def test_others_that_do_not_need_it_are_judged(self, tmp_path):
         env = install(user(tmp_path, code="", requires=()), tmp_path / "env")
         editable(env, "reed", record="__editable__.reed-2.1.pth,,\n", about=ABOUT)
-        assert scanned(env)["user"].verdict is Verdict.BROKEN
+        assert reports(env)["user"].verdict is Verdict.BROKEN
 
     def test_a_pth_file_alone_is_a_distribution_like_others(self, tmp_path):
         """distutils-precedence.pth of setuptools runs a line of code and leads nowhere."""
         env = editable(install(user(tmp_path), tmp_path / "env"), record="flux.pth,,\n")
         lay(env, {f"{SITE}/flux.pth": "import os; os.getcwd()\n"})
-        assert "flux" not in scanned(env)
+        assert "flux" not in reports(env)
 
     def test_setup_py_develop(self, tmp_path):
         env = lay(install(user(tmp_path), tmp_path / "env"), {f"{SITE}/flux.egg-link": "C:\\projects\\flux\n."})
         assert open_environment(env).installed.absent["flux"].endswith("its files are in C:\\projects\\flux")
-        assert scanned(env)["user"].verdict is Verdict.UNSURE
+        assert reports(env)["user"].verdict is Verdict.UNSURE
 
 
 class TestWithoutRecord:
@@ -108,8 +97,8 @@ class TestWithoutRecord:
     def test_nothing_found_is_said(self, tmp_path):
         files = {f"{SITE}/flux-2.1.dist-info/METADATA": "Name: flux\nVersion: 2.1\n"}
         env = lay(install(user(tmp_path), tmp_path / "env"), files)
-        assert codes(scanned(env)["flux"]) == {"WF329"}
-        assert scanned(env)["user"].verdict is Verdict.UNSURE
+        assert faults(reports(env)["flux"]) == {"WF329"}
+        assert reports(env)["user"].verdict is Verdict.UNSURE
 
 
 class TestEggInfo:
@@ -133,7 +122,7 @@ class TestEggInfo:
         """distutils wrote one file, without a list of files."""
         files = {f"{SITE}/flux-2.1-py3.11.egg-info": "Name: flux\nVersion: 2.1\n", f"{SITE}/flux/__init__.py": ""}
         env = lay(install(user(tmp_path), tmp_path / "env"), files)
-        assert codes(scanned(env)["user"]) == {"WF301"}
+        assert faults(reports(env)["user"]) == {"WF301"}
 
 
 class TestConda:
@@ -141,17 +130,17 @@ class TestConda:
         """A package of conda without dist-info has the DLL; python.exe of conda adds the folder when it starts."""
         env = install(user(tmp_path, code=""), tmp_path / "env")
         conda(env, "flux", "2.1", ["Library/bin/flux.dll"], **{"Library/bin/flux.dll": FLUX})
-        assert scanned(env)["user"].verdict is Verdict.BROKEN  # another Python: nothing adds the folder
+        assert reports(env)["user"].verdict is Verdict.BROKEN  # another Python: nothing adds the folder
         conda(env, "python", "3.11.9", ["python.exe"])
-        found = scanned(env)
+        found = reports(env)
         assert set(found) == {"user"}
         assert found["user"].verdict is Verdict.OK
         (provided,) = found["user"].provided
         assert (provided.name, provided.distributions) == ("flux.dll", ("flux",))
 
-    def test_a_package_without_dist_info_is_scanned(self, tmp_path):
+    def test_a_package_without_dist_info_is_reports(self, tmp_path):
         env = conda(tmp_path / "env", "user", "1.0", [f"{SITE}/user/_ext.pyd"], **{f"{SITE}/user/_ext.pyd": NEEDS_FLUX})
-        found = scanned(env)["user"]
+        found = reports(env)["user"]
         assert (found.version, found.verdict) == ("1.0", Verdict.BROKEN)
 
     def test_dist_info_comes_first(self, tmp_path):

@@ -4,7 +4,6 @@ import pytest
 
 from tests.support.tables import named_cases
 from tests.support.views import make_view
-from tests.support.wheels import library
 from tools.forge import forge_dll
 from wheelfix.loader.followed import followed_imports
 from wheelfix.loader.packagecode import package_loads
@@ -25,10 +24,6 @@ from wheelfix.model import (
 )
 
 SITE = "Lib/site-packages/"
-
-
-def extension(imports=None, name="_x.pyd"):
-    return forge_dll(name, imports=imports or {}, exports=["PyInit__x"])
 
 
 def test_only_extension_modules_for_this_python_are_imported():
@@ -67,7 +62,7 @@ def test_code_that_only_users_call_and_that_needs_nothing_is_not_followed():
     calls = (
         "class C:\n    def f(self):\n        from ctypes import windll\n        self.dll = windll.LoadLibrary('{}')\n"
     )
-    files = {f"{SITE}pkg/__init__.py": "from . import _x\n", f"{SITE}pkg/_x.pyd": extension()}
+    files = {f"{SITE}pkg/__init__.py": "from . import _x\n", f"{SITE}pkg/_x.pyd": ""}
     view = make_view({**files, f"{SITE}pkg/win.py": calls.format("kernel32")})
     assert followed_imports(view, Profile()).tops == {}
     view = make_view({**files, f"{SITE}pkg/win.py": calls.format("other.dll")})
@@ -100,11 +95,11 @@ MORE = {
 @pytest.mark.parametrize("more, known", MORE.values(), ids=list(MORE))
 def test_where_only_the_code_of_delvewheel_matters_none_is_read(more, known):
     """And what comes of it is the same as if it were read: psycopg2-binary and sentencepiece have no other."""
-    more = {path: extension() if text is None else text for path, text in more.items()}
+    more = {path: text or "" for path, text in more.items()}
     files = {
         f"{SITE}pkg/__init__.py": PATCH,
-        f"{SITE}pkg/_x.pyd": extension({"helper.dll": ["f"]}),
-        f"{SITE}pkg.libs/helper.dll": library("helper.dll"),
+        f"{SITE}pkg/_x.pyd": "imports helper.dll",
+        f"{SITE}pkg.libs/helper.dll": "",
     }
     view, comment = make_view({**files, **more}), f"{SITE}pkg/read.py"
     loads, same = package_loads(view, Profile()), make_view({**files, **more, comment: "def f():\n    CDLL = 1\n"})
@@ -128,7 +123,7 @@ LOADS = "import ctypes, os\nctypes.CDLL(found['a.dll'])\nos.add_dll_directory('C
 )
 def test_what_is_behind_the_code_of_delvewheel_and_was_not_followed_is_not_read(code, functions):
     """netgen fills a dictionary with what metadata lists and loads that: its DLLs were said to be out of reach."""
-    files = {f"{SITE}pkg/__init__.py": PATCH + code, f"{SITE}pkg.libs/a.dll": forge_dll("a.dll", exports=["f"])}
+    files = {f"{SITE}pkg/__init__.py": PATCH + code, f"{SITE}pkg.libs/a.dll": ""}
     calls = package_loads(make_view(files), Profile()).unread_calls
     assert [call.function for call in calls] == functions
 
@@ -157,7 +152,7 @@ def test_behind_the_code_of_delvewheel_an_import_is_followed_where_it_may_load(c
         f"{SITE}pkg/__init__.py": f"{PATCH}from . import win, more\n",
         f"{SITE}pkg/win.py": code,
         f"{SITE}pkg/more.py": more,
-        f"{SITE}pkg.libs/helper.dll": forge_dll("helper.dll", exports=["f"]),
+        f"{SITE}pkg.libs/helper.dll": "",
     }
     ran = followed_imports(make_view(files), Profile()).started(f"{SITE}pkg/__init__.py").ran
     assert (f"{SITE}pkg/more.py" in ran) is followed
@@ -182,7 +177,7 @@ def test_folders_of_other_distributions_and_unread_calls_are_kept_with_their_pla
 def test_dlls_named_in_code_are_loaded_and_predicted_as_ctypes_tells_it():
     files = {
         f"{SITE}pkg/__init__.py": "ctypes.CDLL(os.path.join(os.path.dirname(__file__), 'core.dll'))",
-        f"{SITE}pkg/core.dll": forge_dll("core.dll", imports={"gone.dll": ["f"]}),
+        f"{SITE}pkg/core.dll": "imports gone.dll",
     }
     view = make_view(files)
     resolution = resolve(view, Profile())
@@ -205,7 +200,7 @@ def test_what_cffi_loads_is_predicted_as_cffi_tells_it(needed, code):
     files = {
         f"{SITE}pkg/__init__.py": opens,
         f"{SITE}pkg/core.dll": forge_dll("core.dll", imports=needed),
-        f"{SITE}pkg/base.dll": library("base.dll"),
+        f"{SITE}pkg/base.dll": "",
     }
     view = make_view(files)
     assert package_loads(view, Profile()).files[0].events == (LoadEvent(f"{SITE}pkg/core.dll", "cffi"),)
@@ -220,7 +215,7 @@ def test_what_cffi_may_lack_is_no_failure():
             "try:\n    lib = ffi.dlopen(os.path.join(os.path.dirname(__file__), 'core.dll'))\n"
             "except OSError:\n    lib = None\n"
         ),
-        f"{SITE}pkg/core.dll": forge_dll("core.dll", imports={"gone.dll": ["f"]}),
+        f"{SITE}pkg/core.dll": "imports gone.dll",
     }
     (event,) = package_loads(make_view(files), Profile()).files[0].events
     assert event.guarded
@@ -236,8 +231,8 @@ def test_of_namesakes_for_several_processors_the_fitting_one_is_loaded():
     )
     files = {
         f"{SITE}pkg/__init__.py": code,
-        f"{SITE}pkg/dlls/amd64/Loader.dll": forge_dll("Loader.dll"),
-        f"{SITE}pkg/dlls/x86/Loader.dll": forge_dll("Loader.dll", machine=Machine.X86),
+        f"{SITE}pkg/dlls/amd64/Loader.dll": "",
+        f"{SITE}pkg/dlls/x86/Loader.dll": "for x86",
     }
     view = make_view(files)
     assert [event.path for event in package_loads(view, Profile()).files[0].events] == [
@@ -254,8 +249,8 @@ def test_load_order_files_of_delvewheel_are_loads():
     code += "for name in names:\n    ctypes.WinDLL(os.path.join(libs, name))\n"
     files = {
         f"{SITE}pkg.libs/.load-order-pkg-1.0": "b.dll\na.dll\n",
-        f"{SITE}pkg.libs/a.dll": forge_dll("a.dll"),
-        f"{SITE}pkg.libs/b.dll": forge_dll("b.dll"),
+        f"{SITE}pkg.libs/a.dll": "",
+        f"{SITE}pkg.libs/b.dll": "",
         f"{SITE}pkg/__init__.py": code,
     }
     outcomes = resolve(make_view(files), Profile()).outcomes
@@ -265,7 +260,7 @@ def test_load_order_files_of_delvewheel_are_loads():
 
 
 def test_the_import_error_names_the_module_and_not_the_culprit():
-    view = make_view({f"{SITE}pkg/_x.pyd": extension({"gone.dll": ["f"]})})
+    view = make_view({f"{SITE}pkg/_x.pyd": "imports gone.dll"})
     prediction = predict(view, resolve(view, Profile()))
     assert prediction.message == (
         "ImportError: DLL load failed while importing _x: The specified module could not be found."
@@ -293,14 +288,14 @@ def test_the_import_error_names_the_module_and_not_the_culprit():
     },
 )
 def test_what_the_target_machine_brings(name, profile, kind):
-    view = make_view({f"{SITE}pkg/_x.pyd": extension({name: ["f"]})})
+    view = make_view({f"{SITE}pkg/_x.pyd": f"imports {name}"})
     (edge,) = (edge for edge in resolve(view, profile).edges if edge.name == name)
     assert isinstance(edge.provider, kind)
 
 
 BACKENDS = {
-    f"{SITE}pkg/_tbb.pyd": extension({"gone.dll": ["f"]}),
-    f"{SITE}pkg/_plain.pyd": extension(),
+    f"{SITE}pkg/_tbb.pyd": "imports gone.dll",
+    f"{SITE}pkg/_plain.pyd": "exports PyInit__x",
 }
 
 
@@ -350,10 +345,10 @@ def test_the_first_of_several_places_that_loads_is_taken():
     )
     files = {
         f"{SITE}pkg/__init__.py": code,
-        f"{SITE}pkg/_x.pyd": extension({"core.dll": ["f"]}),
-        f"{SITE}pkg/core.dll": library("core.dll", "lz4.dll:g"),
-        f"{SITE}pkg.libs/core.dll": library("core.dll", "lz4-1a2b.dll:g"),
-        f"{SITE}pkg.libs/lz4-1a2b.dll": library("lz4-1a2b.dll:g"),
+        f"{SITE}pkg/_x.pyd": "imports core.dll",
+        f"{SITE}pkg/core.dll": "imports lz4.dll:g",
+        f"{SITE}pkg.libs/core.dll": "imports lz4-1a2b.dll:g",
+        f"{SITE}pkg.libs/lz4-1a2b.dll": "exports g",
     }
     resolution = resolve(make_view(files), Profile())
     assert resolution.first_failure is None

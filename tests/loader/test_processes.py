@@ -4,7 +4,6 @@ import pytest
 
 from tests.support.tables import named_cases
 from tests.support.views import make_view
-from tools.forge import forge_dll
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.resolve import resolve
 from wheelfix.model import InView, Missing
@@ -12,14 +11,6 @@ from wheelfix.model import InView, Missing
 SITE = "Lib/site-packages/"
 ADDS = "import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), {}))\n"
 LOADS = "import ctypes, os\nctypes.CDLL(os.path.join(os.path.dirname(__file__), {}))\n"
-
-
-def module(*imports):
-    return forge_dll("_m.pyd", imports={name: ["f"] for name in imports}, exports=["f"])
-
-
-def library(*imports):
-    return forge_dll("lib.dll", imports={name: ["f"] for name in imports}, exports=["f"])
 
 
 def outcomes(files, python=None):
@@ -34,11 +25,11 @@ def outcomes(files, python=None):
 TWO_FOLDERS = {
     "pkg/__init__.py": "",
     "pkg/x/__init__.py": "from . import _a",
-    "pkg/x/_a.pyd": module("foo.dll"),
-    "pkg/x/foo.dll": library("bar.dll"),
+    "pkg/x/_a.pyd": "imports foo.dll",
+    "pkg/x/foo.dll": "imports bar.dll",
     "pkg/y/__init__.py": "from . import _b",
-    "pkg/y/_b.pyd": module("bar.dll"),
-    "pkg/y/bar.dll": library(),
+    "pkg/y/_b.pyd": "imports bar.dll; exports f",  # no init function: what imports it fails
+    "pkg/y/bar.dll": "",
 }
 
 
@@ -56,10 +47,10 @@ def test_an_unmet_need_is_not_hidden_by_a_process_in_which_it_is_met():
     """The same foo.dll, of an added folder, finds bar.dll for one module and not for the other."""
     files = {
         "pkg/__init__.py": ADDS.format("'libs'"),
-        "pkg/libs/foo.dll": library("bar.dll"),
-        "pkg/x/_a.pyd": module("foo.dll"),
-        "pkg/y/_b.pyd": module("foo.dll"),
-        "pkg/y/bar.dll": library(),
+        "pkg/libs/foo.dll": "imports bar.dll",
+        "pkg/x/_a.pyd": "imports foo.dll",
+        "pkg/y/_b.pyd": "imports foo.dll",
+        "pkg/y/bar.dll": "",
     }
     found, resolution = outcomes(files)
     assert found == {"pkg/x/_a.pyd": 126, "pkg/y/_b.pyd": 0}
@@ -126,8 +117,8 @@ def test_two_python_files_of_which_one_does_not():
 NAMESPACE = {
     "pkg/__init__.py": "from space.all import *\n",
     "space/all.py": ADDS.format("os.pardir, 'libs'") + "from space.sub.api import *\n",
-    "space/sub/_a.pyd": module("bar.dll"),
-    "libs/bar.dll": library(),
+    "space/sub/_a.pyd": "imports bar.dll",
+    "libs/bar.dll": "",
 }
 
 
@@ -154,10 +145,10 @@ def test_a_module_that_code_names_in_a_string_is_imported_by_it(api, failure, su
 def test_a_folder_that_only_another_subpackage_adds_is_not_searched():
     files = {
         "pkg/__init__.py": "",
-        "pkg/x/_a.pyd": module("bar.dll"),
+        "pkg/x/_a.pyd": "imports bar.dll",
         "pkg/y/__init__.py": ADDS.format("os.pardir, 'libs'"),
-        "pkg/y/_b.pyd": module("bar.dll"),
-        "pkg/libs/bar.dll": library(),
+        "pkg/y/_b.pyd": "imports bar.dll; exports f",  # no init function: what imports it fails
+        "pkg/libs/bar.dll": "",
     }
     assert outcomes(files)[0] == {"pkg/x/_a.pyd": 126, "pkg/y/_b.pyd": 0}
 
@@ -167,8 +158,8 @@ def test_code_of_a_module_that_the_package_imports_runs_before():
     files = {
         "pkg/__init__.py": "from . import _distributor_init\nfrom . import core\n",
         "pkg/_distributor_init.py": LOADS.format("'.libs', 'bar.dll'"),
-        "pkg/core/_a.pyd": module("bar.dll"),
-        "pkg/.libs/bar.dll": library(),
+        "pkg/core/_a.pyd": "imports bar.dll",
+        "pkg/.libs/bar.dll": "",
     }
     found, resolution = outcomes(files)
     assert found["pkg/core/_a.pyd"] == 0
@@ -181,8 +172,8 @@ def test_a_path_file_runs_before_everything():
     files = {
         "pkg.pth": "# comment\nlib\\more\nimport pkg_bootstrap\n",
         "lib/more/pkg_bootstrap.py": ADDS.format("os.pardir, os.pardir, 'system'"),
-        "system/bar.dll": library(),
-        "other/_a.pyd": module("bar.dll"),
+        "system/bar.dll": "",
+        "other/_a.pyd": "imports bar.dll",
     }
     assert outcomes(files)[0] == {"other/_a.pyd": 0}
     assert outcomes({**files, "pkg.pth": ""})[0] == {"other/_a.pyd": 126}
@@ -190,8 +181,8 @@ def test_a_path_file_runs_before_everything():
 
 START = {
     "boot.py": "def main():\n    pass\n" + ADDS.format("'system'"),
-    "system/bar.dll": library(),
-    "other/_a.pyd": module("bar.dll"),
+    "system/bar.dll": "",
+    "other/_a.pyd": "imports bar.dll",
 }
 
 
@@ -215,17 +206,17 @@ def test_start_files(files, python, code):
 
 def test_a_module_that_imports_another_module_of_another_folder():
     """pywin32's axdebug.pyd imports axscript.pyd: on its own it cannot be imported."""
-    files = {"a/first.pyd": module("second.pyd"), "b/second.pyd": module()}
+    files = {"a/first.pyd": "imports second.pyd", "b/second.pyd": "exports f"}
     assert outcomes(files)[0] == {"a/first.pyd": 126, "b/second.pyd": 0}
     assert outcomes({**files, "a/__init__.py": "import b.second"})[0]["a/first.pyd"] == 0
 
 
 def test_modules_of_one_folder_share_what_they_load_and_differ_in_what_they_cannot():
     files = {
-        "pkg/_a.pyd": module("one.dll"),
-        "pkg/_b.pyd": module("one.dll", "gone.dll"),
-        "pkg/_c.pyd": module("one.dll"),
-        "pkg/one.dll": library(),
+        "pkg/_a.pyd": "imports one.dll",
+        "pkg/_b.pyd": "imports one.dll, gone.dll",
+        "pkg/_c.pyd": "imports one.dll",
+        "pkg/one.dll": "",
     }
     assert outcomes(files)[0] == {"pkg/_a.pyd": 0, "pkg/_b.pyd": 126, "pkg/_c.pyd": 0}
 
@@ -233,10 +224,10 @@ def test_modules_of_one_folder_share_what_they_load_and_differ_in_what_they_cann
 def test_the_failure_that_code_catches_does_not_make_a_need_of_others_unmet():
     files = {
         "pkg/__init__.py": "try:\n    from pkg.x import _a\nexcept ImportError:\n    pass\n" + ADDS.format("'libs'"),
-        "pkg/libs/foo.dll": library("bar.dll"),
-        "pkg/x/_a.pyd": module("foo.dll"),
-        "pkg/y/_b.pyd": module("foo.dll"),
-        "pkg/y/bar.dll": library(),
+        "pkg/libs/foo.dll": "imports bar.dll",
+        "pkg/x/_a.pyd": "imports foo.dll",
+        "pkg/y/_b.pyd": "imports foo.dll",
+        "pkg/y/bar.dll": "",
     }
     _, resolution = outcomes(files)
     assert resolution.first_failure is None
@@ -253,19 +244,19 @@ def test_imports_without_end_are_not_followed_to_the_end():
 def test_only_a_folder_that_every_module_searches_is_a_place_for_new_dlls():
     files = {
         "pkg/__init__.py": ADDS.format("'libs'"),
-        "pkg/libs/keep.dll": library(),
-        "pkg/x/_a.pyd": module(),
+        "pkg/libs/keep.dll": "",
+        "pkg/x/_a.pyd": "",
         "pkg/y/__init__.py": ADDS.format("'own'"),
-        "pkg/y/own/keep.dll": library(),
-        "pkg/y/_b.pyd": module(),
+        "pkg/y/own/keep.dll": "",
+        "pkg/y/_b.pyd": "",
     }
     assert outcomes(files)[1].search_dirs == (f"{SITE}pkg/libs",)
 
 
 TRIED = {
     "pkg/_utils.py": "def init():\n    import pkg.lib._ff\n\ndef other(function):\n    def inner():\n        init()\n",
-    "pkg/lib/_ff.pyd": module("helper.pyd", "avutil-58.dll"),
-    "pkg/lib/helper.pyd": module("avutil-58.dll"),
+    "pkg/lib/_ff.pyd": "imports helper.pyd, avutil-58.dll",
+    "pkg/lib/helper.pyd": "imports avutil-58.dll; exports f",
 }
 
 
@@ -295,8 +286,8 @@ def test_many_modules_that_fail_for_one_dll_cost_little():
     names = [f"lib{at}.dll" for at in range(count)]
     files = {"pkg/__init__.py": ""}
     for at, name in enumerate(names):
-        files[f"pkg/{name}"] = library(*names[at + 1 : at + 30], "core.dll")
-        files[f"pkg/_m{at}.pyd"] = module(name)
+        files[f"pkg/{name}"] = f"imports {', '.join([*names[at + 1 : at + 30], 'core.dll'])}"
+        files[f"pkg/_m{at}.pyd"] = f"imports {name}"
     found, _ = outcomes(files)
     assert set(found.values()) == {126}
 
@@ -308,7 +299,7 @@ def test_a_module_whose_user_raises_an_error_that_is_caught():
     files = {
         "pkg/__init__.py": "def f():\n    try:\n        import pkg.reactor\n    except NotBuilt:\n        pass\n",
         "pkg/reactor.py": reactor,
-        "pkg/_ev.pyd": module("ev-4.dll"),
+        "pkg/_ev.pyd": "imports ev-4.dll",
     }
     _, resolution = outcomes(files)
     assert [outcome.event.guarded for outcome in resolution.outcomes] == [True]
@@ -320,10 +311,10 @@ def test_a_program_with_a_python_of_its_own_is_not_imported():
     """What PyInstaller makes has its modules in folders that only its own Python searches."""
     files = {
         "pkg/__init__.py": "",
-        "pkg/app.exe": module(),
-        "pkg/_internal/python311.dll": module(),
-        "pkg/_internal/qt/QtCore.pyd": module("shiboken.dll"),
-        "pkg/_internal/shiboken/shiboken.dll": module(),
+        "pkg/app.exe": "",
+        "pkg/_internal/python311.dll": "",
+        "pkg/_internal/qt/QtCore.pyd": "imports shiboken.dll",
+        "pkg/_internal/shiboken/shiboken.dll": "",
     }
     assert outcomes(files)[0] == {}
     assert outcomes({path: data for path, data in files.items() if not path.endswith(".exe")})[0] != {}
@@ -333,8 +324,8 @@ def test_who_provides_a_dll_can_be_asked_while_the_import_is_followed():
     """The folder is added behind a module whose DLL is nowhere: what the code imports is asked for within that run."""
     files = {
         "pkg/__init__.py": "try:\n    from . import _a\nexcept ImportError:\n    pass\n" + ADDS.format("'libs'"),
-        "pkg/_a.pyd": module("gone.dll"),
-        "pkg/_b.pyd": module("bar.dll"),
-        "pkg/libs/bar.dll": library(),
+        "pkg/_a.pyd": "imports gone.dll",
+        "pkg/_b.pyd": "imports bar.dll",
+        "pkg/libs/bar.dll": "",
     }
     assert outcomes(files)[0] == {"pkg/_a.pyd": 126, "pkg/_b.pyd": 0}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from tests.support.tables import named_cases
 from tests.support.views import make_view
 from tests.support.wheels import extension
-from tools.forge import forge_dll
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.resolve import resolve
 from wheelfix.model import EdgeKind, InView, Missing, Resolution
@@ -18,13 +17,8 @@ def resolved(files: dict[str, bytes | str], profile: Profile = PYTHON) -> Resolu
     return resolve(make_view({SITE + path: data for path, data in files.items()}), profile)
 
 
-def dll(name: str, *imports: str, **more: object) -> bytes:
-    return forge_dll(name, imports={one: ["f"] for one in imports}, exports=["f"], **more)  # type: ignore[arg-type]
-
-
 def test_a_delay_load_that_is_missing_fails_nothing():
-    image = forge_dll("_m.pyd", delay_imports={"late.dll": ["f"]}, exports=["PyInit__m"])
-    found = resolved({"pkg/_m.pyd": image})
+    found = resolved({"pkg/_m.pyd": "delays late.dll"})
     assert found.first_failure is None
     (edge,) = [edge for edge in found.edges if edge.name == "late.dll"]
     assert edge.kind is EdgeKind.DELAY
@@ -35,8 +29,8 @@ def test_a_delay_load_that_is_missing_fails_nothing():
 def test_a_plugin_that_nothing_loads_finds_what_is_anywhere_in_the_wheel():
     files = {
         "pkg/__init__.py": "",
-        "pkg/plugins/p.dll": dll("p.dll", "a.dll", "gone.dll"),
-        "pkg/bin/a.dll": dll("a.dll"),
+        "pkg/plugins/p.dll": "imports a.dll, gone.dll",
+        "pkg/bin/a.dll": "",
     }
     found = resolved(files)
     providers = {edge.name: edge.provider for edge in found.edges}
@@ -59,10 +53,10 @@ def test_a_program_has_nothing_of_the_process_of_python(folder, code, found):
     files = {
         "pkg/__init__.py": "import os\nos.add_dll_directory(os.path.dirname(__file__))\nfrom . import _m\n",
         "pkg/run.py": f"def run(here):\n    import subprocess\n    {code or 'pass'}\n",
-        "pkg/_m.pyd": extension("a.dll", name="_m"),
-        "pkg/a.dll": dll("a.dll"),
-        f"{folder}/tool.exe": dll("tool.exe", "b.dll"),
-        f"{folder}/b.dll": dll("b.dll", "a.dll", "python311.dll"),
+        "pkg/_m.pyd": "imports a.dll",
+        "pkg/a.dll": "",
+        f"{folder}/tool.exe": "imports b.dll",
+        f"{folder}/b.dll": "imports a.dll, python311.dll",
     }
     providers = {edge.name: edge.provider for edge in resolved(files).edges if edge.importer.endswith("/b.dll")}
     assert isinstance(providers["a.dll"], InView) is found
@@ -70,7 +64,7 @@ def test_a_program_has_nothing_of_the_process_of_python(folder, code, found):
 
 
 def test_the_same_question_has_the_same_answer():
-    view = make_view({f"{SITE}pkg/_m.pyd": extension("gone.dll", name="_m")})
+    view = make_view({f"{SITE}pkg/_m.pyd": "imports gone.dll"})
     assert resolve(view, PYTHON) is resolve(view, PYTHON)
     assert resolve(view, PYTHON) is not resolve(view, Profile(python=(3, 12)))
 

@@ -4,7 +4,6 @@ import pytest
 
 from tests.support.tables import named_cases
 from tests.support.views import make_view
-from tests.support.wheels import library
 from wheelfix.loader.predict import predict
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.resolve import resolve
@@ -30,12 +29,12 @@ def files(more="", without=()):
         f"{SITE}torch/__init__.py": "import os\n",
         f"{SITE}torch/version.py": "__version__ = '2.9.0+rocm7.0'\ncuda = None\n",
         f"{SITE}torch/_rocm_init.py": INIT.format(more=more),
-        f"{SITE}torch/lib/torch_hip.dll": library("torch_hip.dll", "amdhip64_7.dll", "libhipblas.dll", "rocblas.dll"),
+        f"{SITE}torch/lib/torch_hip.dll": "imports amdhip64_7.dll, libhipblas.dll, rocblas.dll",
         f"{SITE}rocm_sdk/_dist_info.py": TABLE,
-        f"{CORE}amd_comgr0702.dll": library("amd_comgr0702.dll"),
-        f"{CORE}amdhip64_7.dll": library("amdhip64_7.dll", "amd_comgr0702.dll"),
-        f"{LIBRARIES}libhipblas.dll": library("libhipblas.dll", "amdhip64_7.dll"),
-        f"{LIBRARIES}rocblas.dll": library("rocblas.dll", "amdhip64_7.dll"),
+        f"{CORE}amd_comgr0702.dll": "",
+        f"{CORE}amdhip64_7.dll": "imports amd_comgr0702.dll",
+        f"{LIBRARIES}libhipblas.dll": "imports amdhip64_7.dll",
+        f"{LIBRARIES}rocblas.dll": "imports amdhip64_7.dll",
     }
     return {path: data for path, data in found.items() if path not in without}
 
@@ -77,7 +76,7 @@ def test_without_rocm_sdk_nothing_is_preloaded():
 
 ALL_FIRST = "def preload_libraries(*names):\n    paths = find_libraries(*names)\n"
 ONE_BY_ONE = "def preload_libraries(*names):\n    for name in names:\n        paths = find_libraries(name)\n"
-NEEDED = {f"{CORE}amd_comgr0702.dll": library("amd_comgr0702.dll", "gone.dll")}
+NEEDED = {f"{CORE}amd_comgr0702.dll": "imports gone.dll"}
 
 
 def failing_line(code, table=TABLE, more="", **changed):
@@ -118,6 +117,6 @@ def test_a_torch_for_another_release_asks_for_a_library_that_is_not_known(code, 
 
 def test_what_is_preloaded_is_not_tried_again_along_path():
     """torch tries its own DLLs a second time, in another way; that would blame a DLL that is there."""
-    gone = {f"{LIBRARIES}libhipblas.dll": library("libhipblas.dll", "rocblas.dll", "gone.dll")}
+    gone = {f"{LIBRARIES}libhipblas.dll": "imports rocblas.dll, gone.dll"}
     view = make_view(files() | {f"{SITE}rocm_sdk/__init__.py": ONE_BY_ONE} | gone)
     assert predict(view, resolve(view, Profile(python=(3, 11)))).chain == ("libhipblas.dll", "gone.dll")

@@ -83,14 +83,14 @@ def _smaller(graph: Graph) -> Iterator[Graph]:
 
 def _plainer(dll: Dll) -> Iterator[Dll]:
     yield from (replace(dll, imports=rest) for rest in _without_one(dll.imports))
-    yield from (replace(dll, delay=rest) for rest in _without_one(dll.delay))
+    yield from (replace(dll, delay_imports=rest) for rest in _without_one(dll.delay_imports))
     yield from (replace(dll, forwarders=rest) for rest in _without_one(dll.forwarders))
     yield from (replace(dll, exports=rest) for rest in _without_one(dll.exports))
     for index, (name, symbols) in enumerate(dll.imports):
         for rest in _without_one(symbols) if len(symbols) > 1 else ():
             yield replace(dll, imports=(*dll.imports[:index], (name, rest), *dll.imports[index + 1 :]))
-    if dll.load_flags is not None:
-        yield replace(dll, load_flags=None)
+    if dll.dependent_load_flags is not None:
+        yield replace(dll, dependent_load_flags=None)
     if dll.machine is not None:
         yield replace(dll, machine=None)
 

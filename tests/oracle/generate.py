@@ -66,7 +66,7 @@ def _dll(dice: random.Random, path: str, names: list[str], foreign: list[Machine
     return Dll(
         path,
         imports=_wants(dice, names, dice.choice((0, 0, 0, 1, 1, 1, 2, 3))),
-        delay=_wants(dice, [*names, "never"], dice.choice((0, 0, 0, 1))),
+        delay_imports=_wants(dice, [*names, "never"], dice.choice((0, 0, 0, 1))),
         exports=exports,
         forwarders=tuple(forwarders.items()),
         machine=dice.choice(foreign) if dice.random() < 0.03 else None,

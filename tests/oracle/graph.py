@@ -23,14 +23,13 @@ class Dll:
     path: str
     """Folder and name, with ``/``."""
     imports: Wants = ()
-    delay: Wants = ()
+    delay_imports: Wants = ()
     exports: tuple[Export, ...] = ()
     forwarders: tuple[tuple[Symbol, str], ...] = ()
     machine: Machine | None = None
     """None is that of the process."""
     dll_main: bool | None = True
-    load_flags: int | None = None
-    """DependentLoadFlags."""
+    dependent_load_flags: int | None = None
     content: bytes | None = None
     """These bytes instead of an image."""
 
@@ -50,11 +49,11 @@ class Dll:
             self.name,
             machine=self.machine or process,
             imports=self.imports,
-            delay_imports=self.delay,
+            delay_imports=self.delay_imports,
             exports=self.exports,
             forwarders=dict(self.forwarders),
             dll_main=self.dll_main,
-            dependent_load_flags=self.load_flags,
+            dependent_load_flags=self.dependent_load_flags,
         )
 
     def __str__(self) -> str:
@@ -62,11 +61,11 @@ class Dll:
             return f"{self.path}: {self.content!r}"
         parts = [f"for {self.machine}"] if self.machine else []
         parts += [f"imports {dll} {list(symbols)}" for dll, symbols in self.imports]
-        parts += [f"delays {dll} {list(symbols)}" for dll, symbols in self.delay]
+        parts += [f"delays {dll} {list(symbols)}" for dll, symbols in self.delay_imports]
         parts += [f"exports {list(self.exports)}"] if self.exports else []
         parts += [f"forwards {symbol} to {target}" for symbol, target in self.forwarders]
         parts += [f"DllMain is {self.dll_main}"] if self.dll_main is not True else []
-        parts += [f"wants flags {self.load_flags:#x}"] if self.load_flags is not None else []
+        parts += [f"wants flags {self.dependent_load_flags:#x}"] if self.dependent_load_flags is not None else []
         return f"{self.path}: {'; '.join(parts) or 'nothing'}"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.oracle import codecases, packagestyles
+from tests.oracle.codecases import SETS
 from tests.oracle.codewheels import Result, from_record, measure, predicted, recorded, table, variants, wheel_of
 from tests.oracle.wine import wine_for_trials, wine_options
 from wheelfix.model import Machine
@@ -17,13 +17,6 @@ from wheelfix.streams.output import WorkFolder
 from wheelfix.trial.model import TrialOptions
 from wheelfix.trial.run import compare, open_interpreter
 
-SETS = {
-    "first": codecases.FIRST,
-    "second": codecases.SECOND,
-    "third": codecases.THIRD,
-    "fourth": packagestyles.FOURTH,
-    "fifth": packagestyles.FIFTH,
-}
 UNSURE = {("configparser", "as it is"), ("configparser", "without §core.dll")}
 """What is not known beforehand: what ConfigParser reads from a file."""
 RECORD = Path(__file__).with_name("codecases.json")

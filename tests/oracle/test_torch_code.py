@@ -10,7 +10,7 @@ import json
 import subprocess
 import sys
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,14 +20,14 @@ import pytest
 from tests.oracle.observe import torch_loads
 from tests.oracle.torchcode import loading_code, version_file
 from tests.oracle.winpython import WindowsPython
+from tests.support.environments import lay
 from tests.support.parts import some
+from tests.support.tables import read_table
 from tests.support.tiers import wheel
 from tests.support.wheels import build_wheel
 from tools.example import INIT, _torch_dll
-from tools.forge import forge_dll
 from wheelfix.cli.main import main
 from wheelfix.knowledge.winerrors import message_text
-from wheelfix.model import Machine
 
 HERE = Path(__file__).parent
 RELEASES = {
@@ -37,126 +37,40 @@ RELEASES = {
     "2.4.0": "torch-2.4.0-cp311-cp311-win_amd64.whl",
     "2.15.0": "torch-2.15.0-cp311-cp311-win_amd64.whl",
 }
-OLD = ("1.12.1", "2.0.1", "2.4.0", "2.7.1")
-
-
-def dll(path: str, *needs: str, machine: Machine = Machine.AMD64, **more: Any) -> tuple[str, bytes]:
-    """A path in the wheel and the DLL there, which exports ``f`` and wants ``f`` of others."""
-    name = path.rpartition("/")[2]
-    return path, forge_dll(name, machine=machine, imports={need: ["f"] for need in needs}, exports=["f"], **more)
+LIB = "torch/lib"
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A small torch wheel. The first word of its DLLs' names is its own: all scenarios share a process."""
+    """A small torch wheel; ``torchscenarios.toml`` says what the fields are."""
 
     id: str
-    files: tuple[tuple[str, bytes], ...]
+    files: Mapping[str, str]
+    texts: Mapping[str, str] = field(default_factory=dict)
     code: int = 0
     names: str = ""
-    """The DLL of which the error speaks."""
     cuda: str | None = None
-    only_in: tuple[str, ...] = ()
-    """The releases in which the fault shows; all when empty."""
-    options: tuple[str, ...] = ()
-    environment: Mapping[str, tuple[tuple[str, bytes], ...]] = field(default_factory=dict)
-    """Variables that name a folder outside, with the files in it."""
+    only_in: Sequence[str] = ()
+    options: Sequence[str] = ()
+    environment: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
-LIB = "torch/lib"
-DATA = "torch-{version}.data/data"
-SCENARIOS = (
-    Scenario(
-        "whole",
-        (
-            dll(f"{LIB}/whole_a.dll", "WHOLE_B.dll", "KERNEL32.dll", delay_imports={"whole_gone.dll": ["f"]}),
-            dll(f"{LIB}/whole_b.dll", "api-ms-win-crt-heap-l1-1-0.dll"),
-        ),
-    ),
-    Scenario(
-        "chain",
-        (
-            dll(f"{LIB}/chain_aoti_custom_ops.dll", "chain_torch_cpu.dll"),
-            dll(f"{LIB}/chain_torch_cpu.dll", "chain_c10.dll", "chain_gone.dll"),
-            dll(f"{LIB}/chain_c10.dll"),
-        ),
-        code=126,
-        names="chain_aoti_custom_ops.dll",
-    ),
-    Scenario(
-        "order",
-        (
-            dll(f"{LIB}/order_a.dll"),
-            dll(f"{LIB}/ORDER_B.dll", "order_gone.dll"),
-            dll(f"{LIB}/order_C.dll", "order_gone.dll"),
-            dll(f"{LIB}/Order_aa.dll", "order_a.dll"),
-        ),
-        code=126,
-        names="ORDER_B.dll",
-    ),
-    Scenario(
-        "foreign",
-        (dll(f"{LIB}/foreign_a.dll"), dll(f"{LIB}/foreign_b.dll", machine=Machine.X86)),
-        code=193,
-        names="foreign_b.dll",
-    ),
-    Scenario(
-        "text",
-        ((f"{LIB}/text_a.dll", b"version https://git-lfs.github.com/spec/v1\n"), dll(f"{LIB}/text_b.dll")),
-        code=193,
-        names="text_a.dll",
-    ),
-    Scenario(
-        "library-bin",
-        (dll(f"{LIB}/library_a.dll", "library_b.dll"), dll(f"{DATA}/Library/bin/library_b.dll")),
-    ),
-    Scenario(
-        "prefix-bin",
-        (dll(f"{LIB}/prefix_a.dll", "prefix_b.dll"), dll(f"{DATA}/bin/prefix_b.dll")),
-        code=126,
-        names="prefix_a.dll",
-        only_in=OLD,
-    ),
-    Scenario(
-        "outside-search",
-        (dll(f"{LIB}/outside_a.dll", "outside_b.dll"), dll("torch/bin/outside_b.dll")),
-        code=126,
-        names="outside_a.dll",
-    ),
-    Scenario(
-        "toolkit",
-        (dll(f"{LIB}/toolkit_a.dll", "cublas64_11.dll"),),
-        cuda="11.7",
-        options=("--assume", "cuda=11.7"),
-        environment={
-            "CUDA_PATH_V11_7": (dll("bin/cublas64_11.dll", "cublasLt64_11.dll"), dll("bin/cublasLt64_11.dll")),
-        },
-    ),
-    Scenario(
-        # Once cudart is in the wheel, torch no longer adds the toolkit's folder.
-        "half-vendored",
-        (dll(f"{LIB}/cudart64_110.dll"), dll(f"{LIB}/half_a.dll", "cufft64_10.dll")),
-        code=126,
-        names="half_a.dll",
-        cuda="11.7",
-        options=("--assume", "cuda=11.7"),
-        environment={"CUDA_PATH_V11_7": (dll("bin/cufft64_10.dll"),)},
-    ),
-)
+SCENARIOS = [Scenario(name, **row) for name, row in read_table(__file__, "torchscenarios.toml").items()]
 
 
 def small_wheel(scenario: Scenario, release: str, code: str, folder: Path) -> Path:
     version = f"{release}+cu117" if scenario.cuda else release
-    files = {path.format(version=version): data for path, data in scenario.files}
-    text = {"torch/__init__.py": code, "torch/version.py": version_file(version, scenario.cuda)}
-    return build_wheel(folder, "torch", version, files={**text, **files})
+    files = {"torch/__init__.py": code, "torch/version.py": version_file(version, scenario.cuda)}
+    files |= {path: text.encode() for path, text in scenario.texts.items()}  # in words they would be images
+    files |= {path.format(version=version): words for path, words in scenario.files.items()}
+    return build_wheel(folder, "torch", version, files=files)
 
 
 def predictions(wheels: Mapping[str, Path]) -> dict[str, dict[str, Any] | None]:
     """What ``wheelfix scan`` says will be raised, by scenario."""
     found = {}
-    for options in dict.fromkeys(scenario.options for scenario in SCENARIOS):
-        asked = {str(wheels[scenario.id]): scenario.id for scenario in SCENARIOS if scenario.options == options}
+    for options in dict.fromkeys(tuple(scenario.options) for scenario in SCENARIOS):
+        asked = {str(wheels[scenario.id]): scenario.id for scenario in SCENARIOS if tuple(scenario.options) == options}
         command = [sys.executable, "-m", "wheelfix", "scan", *asked, "--format", "json", "--no-config", *options]
         done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", stdin=subprocess.DEVNULL)
         assert done.returncode in (0, 1), done.stderr
@@ -206,11 +120,7 @@ def import_each(wheels: Mapping[str, Path], own: WindowsPython, folder: Path) ->
     for scenario in SCENARIOS:
         install(wheels[scenario.id], folder / scenario.id, own.folder)
         for variable, files in scenario.environment.items():
-            variables[variable] = own.see(folder / variable)
-            for name, data in files:
-                target = folder / variable / name
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(data)
+            variables[variable] = own.see(lay(folder / variable, files))
     sites = {scenario.id: own.see(folder / scenario.id) for scenario in SCENARIOS}
     done = own.run([own.see(HERE / "import_torch.py"), *sites.values()], more=variables)
     assert done.code == 0, done.errors

@@ -64,11 +64,9 @@ def prepare(folder: Path) -> Path:
     files = {
         "torch/__init__.py": LOADING.encode(),
         "torch/version.py": b"__version__ = '2.0.1'\ncuda = None\n",
-        f"{lib}/aoti_custom_ops.dll": forge_dll("aoti_custom_ops.dll", imports={"torch_cpu.dll": ["f"]}),
-        f"{lib}/torch_cpu.dll": forge_dll(
-            "torch_cpu.dll", imports={"libiomp5md.dll": ["omp_get_max_threads"], "uv.dll": [1]}, exports=["f"]
-        ),
-        f"{lib}/uv.dll": forge_dll("uv.dll", exports=["uv_run"], version=(1, 39, 0, 0)),
+        f"{lib}/aoti_custom_ops.dll": "imports torch_cpu.dll",
+        f"{lib}/torch_cpu.dll": "imports libiomp5md.dll:omp_get_max_threads, uv.dll:1",
+        f"{lib}/uv.dll": "version 1.39.0.0; exports uv_run",
     }
     good = build_wheel(work / "dist", "torch", "2.0.1", files=files)
     root = work / "Wurzel Œuvre"

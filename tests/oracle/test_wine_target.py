@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.oracle.cases import wants
-from tests.oracle.graph import Dll, Graph, Load
+from tests.oracle.cases import read_dll
+from tests.oracle.graph import Graph, Load
 from tests.oracle.observe import observe
 from tests.oracle.wine import windows_path
 from tests.oracle.winsite import install_into
@@ -28,7 +28,7 @@ def test_dlls_load_if_the_list_has_them(native, tmp_path):
     expected = [presence(wine, name).state for name in names]
     assert expected == [State.HAS] * len(THERE) + [State.ABSENT] * len(ABSENT)
     wanted = [min(wine.exports[name].names, default="f") if name in wine.exports else "f" for name in names]
-    dlls = tuple(Dll(f"x/n{i}.dll", imports=wants(n, s)) for i, (n, s) in enumerate(zip(names, wanted, strict=True)))
+    dlls = tuple(read_dll(f"x/n{i}.dll: imports {n}:{s}") for i, (n, s) in enumerate(zip(names, wanted, strict=True)))
     loads = tuple(Load(dll.path, 0x1100) for dll in dlls)
     answers = observe(native, Graph(dlls, loads), tmp_path).answers
     found = {name: answer.wine for name, answer in zip(names, answers, strict=True)}
@@ -39,7 +39,7 @@ def test_dlls_load_if_the_list_has_them(native, tmp_path):
 def test_a_function_that_the_list_does_not_have_is_tied_to_a_stub(native, tmp_path):
     functions = ["CreateFileW", "SetThreadSelectedCpuSetMasks", "GetMachineTypeAttributes"]
     missing = missing_exports(known_target("wine"), "kernel32.dll", functions, Machine.AMD64)
-    dlls = tuple(Dll(f"x/{name}.dll", imports=wants("kernel32.dll", name)) for name in functions)
+    dlls = tuple(read_dll(f"x/{name}.dll: imports kernel32.dll:{name}") for name in functions)
     answers = observe(native, Graph(dlls, tuple(Load(dll.path, 0x1100) for dll in dlls)), tmp_path).answers
     assert [answer.wine for answer in answers] == [0, 0, 0]
     assert ["missing-symbol" in answer.seen for answer in answers] == [name in missing for name in functions]

@@ -7,12 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.pe.raw import patched
-from tests.support.signing import PLAIN, Recipe, file_digest, headers, message, row, seq, signed, trust, with_table
+from tests.support.signing import PLAIN, Recipe, file_digest, headers, message, row, seq, signed, with_table
 from tests.support.tables import named_cases
 from tools.forge import forge_dll
 from wheelfix.model import Signature
@@ -21,11 +20,6 @@ from wheelfix.streams.source import HashingSource, MemorySource
 
 FILE = signed()
 TABLE = len(PLAIN) + -len(PLAIN) % 8
-
-
-@pytest.fixture(scope="module")
-def roots(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return trust(tmp_path_factory.mktemp("roots"))
 
 
 def read(file: bytes, roots: Path | None = None) -> Signature:

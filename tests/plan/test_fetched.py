@@ -53,7 +53,7 @@ def broken(tmp_path: Path) -> Path:
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     """An index with the wheel of NVIDIA that has the DLL, as far as the provider index knows, and some ballast."""
-    files = {f"{FOLDER}/{CUPTI}": DLL, f"{FOLDER}/checkpoint.dll": forge_dll("checkpoint.dll")}
+    files = {f"{FOLDER}/{CUPTI}": DLL, f"{FOLDER}/checkpoint.dll": ""}
     own = vendor(tmp_path, "nvidia_cuda_cupti_cu11", "11.7.101", files, ["License: NVIDIA Proprietary Software"])
     with index_of([own, vendor(tmp_path, "nvidia_cuda_cupti_cu11", "11.8.87", {})]) as found:
         monkeypatch.setenv("PIP_INDEX_URL", f"{found.url.replace('//', '//me:hunter2@')}/simple")
@@ -250,8 +250,12 @@ def test_a_dry_run_downloads_no_dll(broken, tmp_path, server, monkeypatch, capsy
 def test_a_dry_run_reads_no_version_of_what_it_did_not_download(tmp_path, monkeypatch, capsys):
     """The version resources of cuDNN, which a rule compares, lie behind hundreds of megabytes."""
     broken = needing(tmp_path / "dist", "cudnn64_8.dll:cudnnCreate", version="1.0+cu117")
-    dll = forge_dll("cudnn64_8.dll", exports=["cudnnCreate"], version=(6, 14, 11, 11070))
-    wheel = vendor(tmp_path, "nvidia_cudnn_cu11", "8.9.4.25", {"nvidia/cudnn/bin/cudnn64_8.dll": dll})
+    wheel = vendor(
+        tmp_path,
+        "nvidia_cudnn_cu11",
+        "8.9.4.25",
+        {"nvidia/cudnn/bin/cudnn64_8.dll": "version 6.14.11.11070; exports cudnnCreate"},
+    )
     read = []
     for user in ("exam.examine", "plan.make"):
         monkeypatch.setattr(f"wheelfix.{user}.read_version", read.append)
@@ -290,8 +294,9 @@ def test_what_no_vendor_has_is_said(server, tmp_path, capsys):
 
 @pytest.mark.parametrize("card, code", [("sm_86", 0), ("sm_35", 1)])
 def test_gpu_code_of_what_would_come_is_judged(tmp_path, capsys, card, code):
-    module = forge_dll("ext.pyd", imports={"cufft64_10.dll": []}, exports=["PyInit_ext"])
-    broken = needing(tmp_path / "dist", version="1.0+cu118", files={"pkg/ext.cp311-win_amd64.pyd": module})
+    broken = needing(
+        tmp_path / "dist", version="1.0+cu118", files={"pkg/ext.cp311-win_amd64.pyd": "imports cufft64_10.dll:"}
+    )
     members = {"nvidia/cufft/bin/cufft64_10.dll": gpu_dll("cufft64_10.dll", "sm_80", "sm_86")}
     wheel = vendor(tmp_path, "nvidia_cufft_cu11", "10.9.0.58", members)
     found, _ = fetched(broken, tmp_path, [wheel], "--dry-run", "--gpu", card)

@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.signing import Recipe, identity, signed, trust
 from tests.support.tables import named_cases
-from tests.support.wheels import build_wheel, extension, library
+from tests.support.wheels import build_wheel, library
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.errors import CannotRepair, EnvironmentFailure, Exit, InputError, UsageError
 from wheelfix.plan.lock import read_lock, write_lock
@@ -97,8 +97,11 @@ class Bench:
         **more: Any,
     ) -> None:
         self.folder = folder
-        module = extension(f"{dll}:omp_get_num_threads", name="ext")
-        own = {"pkg/__init__.py": "", "pkg/ext.cp311-win_amd64.pyd": module, **(files or {})}
+        own = {
+            "pkg/__init__.py": "",
+            "pkg/ext.cp311-win_amd64.pyd": f"imports {dll}:omp_get_num_threads",
+            **(files or {}),
+        }
         self.wheel = build_wheel(folder / "dist", files=own, stored=True)
         self.root = folder / "root"
         self.root.mkdir()

@@ -10,7 +10,7 @@ import pytest
 from tests.support.environments import lay
 from tests.support.repairs import contents, repaired
 from tests.support.tables import named_cases
-from tests.support.wheels import build_wheel, extension, library
+from tests.support.wheels import build_wheel, library
 from tools.forge import forge_dll
 from wheelfix.archive.reader import Archive
 from wheelfix.base.options import ScanOptions
@@ -48,8 +48,7 @@ deps = [cdll.LoadLibrary(str(Path(__file__).parent.joinpath(dep))) for dep in de
 
 
 def build(folder: Path, code: str = "", more: dict[str, bytes | str] | None = None) -> Path:
-    module = extension("libiconv.dll:iconv")
-    files = {"pkg/__init__.py": code, "pkg/_x.cp311-win_amd64.pyd": module}
+    files = {"pkg/__init__.py": code, "pkg/_x.cp311-win_amd64.pyd": "imports libiconv.dll:iconv"}
     return build_wheel(folder / "dist", files={**files, **(more or {})})
 
 
@@ -74,8 +73,9 @@ def test_what_nobody_names_is_renamed(tmp_path):
 
 def test_what_a_program_imports_is_not_renamed(tmp_path):
     """delvewheel leaves programs as they are, and they would look for the old name."""
-    program = forge_dll("tool.exe", imports={"libiconv.dll": ["iconv"]})
-    result = repaired(build(tmp_path, more={"pkg/tool.exe": program}), root_of(tmp_path), layout="libs")
+    result = repaired(
+        build(tmp_path, more={"pkg/tool.exe": "imports libiconv.dll:iconv"}), root_of(tmp_path), layout="libs"
+    )
     assert "pkg/libiconv.dll" in contents(result)
 
 
@@ -88,8 +88,7 @@ def test_what_was_asked_for_by_name_is_in_the_wheel(tmp_path):
 
 
 def test_one_renamed_dll_serves_several_folders(tmp_path):
-    other = extension("libiconv.dll:iconv", name="_y")
-    more = {"pkg/sub/__init__.py": "", "pkg/sub/_y.cp311-win_amd64.pyd": other}
+    more = {"pkg/sub/__init__.py": "", "pkg/sub/_y.cp311-win_amd64.pyd": "imports libiconv.dll:iconv"}
     result = repaired(build(tmp_path, more=more), root_of(tmp_path), layout="libs")
     (addition,) = result.plan.additions
     assert addition.serves == ("pkg/_x.cp311-win_amd64.pyd", "pkg/sub/_y.cp311-win_amd64.pyd")

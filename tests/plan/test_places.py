@@ -10,8 +10,7 @@ import pytest
 from tests.support.environments import lay
 from tests.support.repairs import added, contents, repaired
 from tests.support.tables import named_cases
-from tests.support.wheels import build_wheel, extension, folder_of, library
-from tools.forge import forge_dll
+from tests.support.wheels import build_wheel, extension, folder_of
 from wheelfix.errors import CannotRepair, UsageError
 from wheelfix.exam.scan import scan
 from wheelfix.model import Verdict
@@ -39,14 +38,14 @@ ON_PATH = (
     "cffi.FFI().dlopen('snd.dll')\nfrom pkg import _m\n"
 )
 ADDED = HERE + "os.add_dll_directory(os.path.join(here, 'dlls'))\nfrom pkg import _m\n"
-SND = library("snd.dll:play", "low.dll")
+SND = "imports low.dll; exports play"
 MODULE = extension("snd.dll:play", name="_m")
 EXTENSION = {"pkg/_m.cp311-win_amd64.pyd": MODULE}
 
 
 def with_sound(tmp_path: Path, files: dict[str, bytes | str], **options: Any) -> Repaired:
     """The repair of a package with a root that has snd.dll, and low.dll that it imports."""
-    root = lay(tmp_path / "root", {"snd.dll": SND, "low.dll": library("low.dll")})
+    root = lay(tmp_path / "root", {"snd.dll": SND, "low.dll": ""})
     return repaired(build_wheel(tmp_path / "dist", files=files, requires=("cffi",)), root, **options)
 
 
@@ -72,7 +71,7 @@ def test_a_namesake_elsewhere_in_the_wheel_does_not_answer_the_load(tmp_path):
     wrong = {
         "pkg/__init__.py": ON_PATH,
         "pkg/snd.dll": SND,
-        "pkg/low.dll": library("low.dll"),
+        "pkg/low.dll": "",
     }
     wheel = build_wheel(tmp_path, files={**wrong, **EXTENSION}, requires=("cffi",))
     report = scan(wheel)
@@ -88,9 +87,8 @@ def test_a_namesake_elsewhere_in_the_wheel_does_not_answer_the_load(tmp_path):
 def test_a_runtime_that_code_loads_by_its_path_is_the_package_s_own(tmp_path):
     """glfw brings msvcr120.dll and loads it first; without it, its own DLL does not load."""
     code = HERE + "ctypes.CDLL(os.path.join(here, 'msvcr120.dll'))\nctypes.CDLL(os.path.join(here, 'glfw3.dll'))\n"
-    own = forge_dll("glfw3.dll", imports={"msvcr120.dll": ["malloc"]})
     folder_of(tmp_path / "root", "msvcr120.dll:malloc")
-    result = with_sound(tmp_path, {"pkg/__init__.py": code, "pkg/glfw3.dll": own})
+    result = with_sound(tmp_path, {"pkg/__init__.py": code, "pkg/glfw3.dll": "imports msvcr120.dll:malloc"})
     assert added(result) == ["pkg/msvcr120.dll"]
     assert result.output is not None
     assert scan(result.output).verdict is Verdict.OK
@@ -102,7 +100,7 @@ def test_an_included_dll_goes_where_code_looks_for_it(tmp_path):
 
 
 def test_an_included_dll_never_goes_into_the_root_of_the_wheel(tmp_path):
-    files = {"pkg/__init__.py": "", "_m.cp311-win_amd64.pyd": forge_dll("_m.pyd")}
+    files = {"pkg/__init__.py": "", "_m.cp311-win_amd64.pyd": ""}
     with pytest.raises(UsageError, match=r"--include snd\.dll") as caught:
         with_sound(tmp_path, files, include=("snd.dll",))
     assert "--dest" in caught.value.hint

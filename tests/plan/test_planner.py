@@ -15,7 +15,7 @@ from tests.support.gpucode import gpu_dll
 from tests.support.repairs import added, contents, hermetic, kepler, repaired, snapshot, with_roots
 from tests.support.signing import Recipe, identity, signed, trust
 from tests.support.tables import named_cases
-from tests.support.wheels import build_wheel, extension, needing
+from tests.support.wheels import build_wheel, library, needing
 from tools.example import kepler_cu117
 from tools.forge import forge_dll
 from wheelfix.errors import CannotRepair
@@ -29,29 +29,20 @@ from wheelfix.report.canvas import TextStyle
 from wheelfix.report.repairs import render_plan
 
 
-def module(**imports: list[str]) -> bytes:
-    """An extension module that imports from ``NAME.dll``."""
-    return forge_dll("x.pyd", imports={f"{name}.dll": symbols for name, symbols in imports.items()}, exports=["PyInit"])
-
-
-def dll(name: str, *exports: str, imports: dict[str, list[str | int]] | None = None, **more: object) -> bytes:
-    return forge_dll(f"{name}.dll", exports=list(exports), imports=imports or {}, **more)  # type: ignore[arg-type]
-
-
 def test_a_dll_that_the_plan_added_a_round_earlier_is_added_again_from_its_root(tmp_path):
     """python_flint without its DLLs: the second round copied from a member that did not exist, and said "run again"."""
     files = {
         "pkg/__init__.py": "",
-        "pkg/a/_a.cp311-win_amd64.pyd": module(flint=["solve"]),
-        "pkg/b/_b.cp311-win_amd64.pyd": module(gmp=["add"], late=["x"]),
+        "pkg/a/_a.cp311-win_amd64.pyd": "imports flint.dll:solve",
+        "pkg/b/_b.cp311-win_amd64.pyd": "imports gmp.dll:add, late.dll:x",
     }
     wheel = build_wheel(tmp_path, files=files)
-    gmp = dll("gmp", "add")
+    gmp = library("gmp.dll:add")
     beside = {
         "gmp.dll": gmp,
-        "flint.dll": dll("flint", "solve", imports={"gmp.dll": ["add"]}),
-        "late.dll": dll("late", "x", imports={"later.dll": ["y"]}),
-        "later.dll": dll("later", "y"),
+        "flint.dll": "imports gmp.dll:add; exports solve",
+        "late.dll": "imports later.dll:y; exports x",
+        "later.dll": "exports y",
     }
     root = lay(tmp_path / "root", beside)
     result = repaired(wheel, root, layout="beside")
@@ -62,12 +53,12 @@ def test_a_dll_that_the_plan_added_a_round_earlier_is_added_again_from_its_root(
 
 
 def test_a_copy_in_the_wheel_that_does_not_fit_is_not_copied(tmp_path):
-    good = dll("omp", "fork")
+    good = library("omp.dll:fork")
     files = {
         "pkg/__init__.py": "",
-        "pkg/_a.cp311-win_amd64.pyd": module(omp=["fork"]),
-        "pkg/x86/omp.dll": dll("omp", "fork", machine=Machine.X86),
-        "pkg/old/omp.dll": dll("omp", "join"),
+        "pkg/_a.cp311-win_amd64.pyd": "imports omp.dll:fork",
+        "pkg/x86/omp.dll": "exports fork; for x86",
+        "pkg/old/omp.dll": "exports join",
     }
     wheel = build_wheel(tmp_path, files=files)
     assert contents(repaired(wheel, lay(tmp_path / "root", {"omp.dll": good})))["pkg/omp.dll"] == good
@@ -78,12 +69,12 @@ def test_of_namesakes_the_one_is_taken_whose_own_imports_can_be_met(layout, tmp_
     """The tables wheel has libblosc2.dll twice; only one of them imports DLLs under names that exist."""
     files = {
         "tables/__init__.py": "import ctypes\nctypes.CDLL(__file__.replace('__init__.py', 'libblosc2.dll'))\n",
-        "tables/_a.cp311-win_amd64.pyd": module(libblosc2=["pack"]),
+        "tables/_a.cp311-win_amd64.pyd": "imports libblosc2.dll:pack",
     }
     wheel = build_wheel(tmp_path, "tables", files=files)
-    right = dll("libblosc2", "pack", imports={"zstd-5f.dll": ["z"]})
-    one = lay(tmp_path / "one", {"libblosc2.dll": dll("libblosc2", "pack", imports={"zstd.dll": ["z"]})})
-    two = lay(tmp_path / "two", {"libblosc2.dll": right, "zstd-5f.dll": dll("zstd-5f", "z")})
+    right = library("libblosc2.dll:pack", "zstd-5f.dll:z")
+    one = lay(tmp_path / "one", {"libblosc2.dll": "imports zstd.dll:z; exports pack"})
+    two = lay(tmp_path / "two", {"libblosc2.dll": right, "zstd-5f.dll": "exports z"})
     result = repaired(wheel, one, two, layout=layout)
     assert contents(result)["tables/libblosc2.dll"].startswith(right[:64])
     assert scan(result.output or "").verdict is not Verdict.BROKEN
@@ -94,12 +85,12 @@ def test_of_namesakes_the_one_is_taken_whose_own_imports_can_be_met(layout, tmp_
 def test_namesakes_go_to_those_who_need_them(tmp_path):
     files = {
         "one/__init__.py": "",
-        "one/_a.cp311-win_amd64.pyd": module(zip=["inflate_old"]),
+        "one/_a.cp311-win_amd64.pyd": "imports zip.dll:inflate_old",
         "two/__init__.py": "",
-        "two/_b.cp311-win_amd64.pyd": module(zip=["inflate_new"]),
+        "two/_b.cp311-win_amd64.pyd": "imports zip.dll:inflate_new",
     }
     wheel = build_wheel(tmp_path, files=files)
-    old, new = dll("zip", "inflate_old"), dll("zip", "inflate_new")
+    old, new = (library(f"zip.dll:inflate_{age}") for age in ("old", "new"))
     roots = lay(tmp_path / "old", {"zip.dll": old}), lay(tmp_path / "new", {"zip.dll": new})
     plan = repaired(wheel, *roots, dry_run=True).plan
     digests = {entry.target: entry.sha256 for entry in plan.additions}
@@ -109,25 +100,25 @@ def test_namesakes_go_to_those_who_need_them(tmp_path):
 
 def test_a_dll_that_is_installed_beside_python_gets_its_own_beside_it(tmp_path):
     """The plan named a member with an empty folder in it, which nobody would write."""
-    needer = dll("runtime", "go", imports={"part.dll": ["x"]})
+    needer = "imports part.dll:x; exports go"
     files = {"pkg/__init__.py": "", "pkg-1.0.data/data/runtime.dll": needer}
     wheel = build_wheel(tmp_path, files=files)
-    made = contents(repaired(wheel, lay(tmp_path / "root", {"part.dll": dll("part", "x")})))
+    made = contents(repaired(wheel, lay(tmp_path / "root", {"part.dll": "exports x"})))
     assert "pkg-1.0.data/data/part.dll" in made
 
 
 def test_a_dll_for_one_of_several_backends_is_copied_to_it(tmp_path):
     """A warning that is no doubt about the place kept the copy away, and the module from loading."""
-    part = dll("part", "x")
+    part = library("part.dll:x")
     files = {
         "pkg/__init__.py": "",
         "pkg/part.dll": part,
         "pkg/y/__init__.py": "",
-        "pkg/y/_m0.cp311-win_amd64.pyd": module(part=["x"]),
-        "pkg/y/_m1.cp311-win_amd64.pyd": module(other=["y"]),
+        "pkg/y/_m0.cp311-win_amd64.pyd": "imports part.dll:x",
+        "pkg/y/_m1.cp311-win_amd64.pyd": "imports other.dll:y",
     }
     wheel = build_wheel(tmp_path, files=files)
-    made = contents(repaired(wheel, lay(tmp_path / "root", {"other.dll": dll("other", "y")})))
+    made = contents(repaired(wheel, lay(tmp_path / "root", {"other.dll": "exports y"})))
     assert made["pkg/y/part.dll"] == part
 
 
@@ -136,10 +127,10 @@ def test_a_need_that_becomes_real_in_a_later_round_is_met(tmp_path):
     part = "cudnn_ops_infer64_8"
     files = {
         "torch/__init__.py": "import os\n# userbase\n",
-        "torch/lib/torch_cpu.dll": dll("torch_cpu", imports={"bar.dll": ["f"]}),
-        "torch/bin/cudnn64_8.dll": dll("cudnn64_8", "f"),
-        "torch/bar.dll": dll("bar", "f", imports={f"{part}.dll": ["f"]}),
-        f"torch/{part}.dll": dll(part, "f"),
+        "torch/lib/torch_cpu.dll": "imports bar.dll",
+        "torch/bin/cudnn64_8.dll": "",
+        "torch/bar.dll": f"imports {part}.dll",
+        f"torch/{part}.dll": "",
     }
     wheel = build_wheel(tmp_path, "torch", files=files)
     result = repaired(wheel, allow_missing=("cudnn*",))
@@ -151,12 +142,12 @@ def test_a_dll_goes_to_every_module_that_cannot_load_without_it(tmp_path):
     files = {
         "pkg/__init__.py": "",
         "pkg/x/__init__.py": "",
-        "pkg/x/_a.cp311-win_amd64.pyd": module(foo=["f"]),
-        "pkg/x/foo.dll": dll("foo", "f", imports={"bar.dll": ["f"]}),
+        "pkg/x/_a.cp311-win_amd64.pyd": "imports foo.dll",
+        "pkg/x/foo.dll": "imports bar.dll",
         "pkg/y/__init__.py": "",
-        "pkg/y/_b.cp311-win_amd64.pyd": module(bar=["f"]),
+        "pkg/y/_b.cp311-win_amd64.pyd": "imports bar.dll",
     }
-    root = lay(tmp_path / "root", {"bar.dll": dll("bar", "f")})
+    root = lay(tmp_path / "root", {"bar.dll": ""})
     result = repaired(build_wheel(tmp_path, files=files), root, layout="beside")
     assert {addition.target for addition in result.plan.additions} == {"pkg/x/bar.dll", "pkg/y/bar.dll"}
 
@@ -241,12 +232,12 @@ def test_mkl_at_the_root_is_copied_from_members_that_exist(sound, tmp_path):
 @named_cases("files, found", {"dlls": ({}, set()), "code": ({"pkg/__init__.py": b""}, {"WF610"})})
 def test_a_wheel_of_dlls_alone_is_made_for_others(files, found, tmp_path):
     """sdl2_lib puts SDL2.dll into site-packages for programs that look there; its removal was advised."""
-    wheel = build_wheel(tmp_path, "sdl", files={"SDL2.dll": forge_dll("SDL2.dll"), **files})
+    wheel = build_wheel(tmp_path, "sdl", files={"SDL2.dll": "", **files})
     assert {finding.code for finding in placed(wheel)} == found
 
 
 def test_a_stray_dll_at_the_root_is_removed(sound, tmp_path):
-    members, drops = cleaned(torch_wheel(tmp_path, {**sound, "stray.dll": forge_dll("stray.dll")}))
+    members, drops = cleaned(torch_wheel(tmp_path, {**sound, "stray.dll": ""}))
     assert members == sound
     assert list(drops) == ["stray.dll"]
 
@@ -269,7 +260,7 @@ def test_a_dll_that_cannot_be_used_is_replaced(wrong, sound, tmp_path):
 
 
 def test_a_lock_holds_what_is_cleaned(sound, tmp_path, run):
-    files = {**sound, PACKAGE: sound[LIB], "stray.dll": forge_dll("stray.dll")}
+    files = {**sound, PACKAGE: sound[LIB], "stray.dll": ""}
     del files[LIB]
     wheel = torch_wheel(tmp_path / "dist", files)
     lock, out = tmp_path / "plan.json", tmp_path / "out"
@@ -281,13 +272,12 @@ def test_a_lock_holds_what_is_cleaned(sound, tmp_path, run):
 
 
 def test_a_copy_that_a_program_beside_it_imports_is_no_stray(tmp_path):
-    library = forge_dll("zlib1.dll", exports=["inflate"])
-    module = extension("zlib1.dll:inflate")
+    library = "exports inflate"
     files = {
         "pkg/__init__.py": "",
-        "pkg/_x.cp311-win_amd64.pyd": module,
+        "pkg/_x.cp311-win_amd64.pyd": "imports zlib1.dll:inflate",
         "pkg/zlib1.dll": library,
-        "pkg/bin/tool.exe": forge_dll("tool.exe", imports={"zlib1.dll": ["inflate"]}),
+        "pkg/bin/tool.exe": "imports zlib1.dll:inflate",
         "pkg/bin/zlib1.dll": library,
         "pkg/spare/zlib1.dll": library,
     }

@@ -18,7 +18,6 @@ from tests.support.tables import named_cases
 from tests.support.tiers import wheel
 from tests.support.torchlike import torch_files
 from tests.support.wheels import build_wheel, extension, library
-from tools.forge import forge_dll
 from wheelfix.errors import CannotRepair, Exit, InputError, UsageError
 from wheelfix.exam.scan import scan
 from wheelfix.exam.sets import scan_set
@@ -200,10 +199,11 @@ def test_a_vendors_wheel_is_not_a_copy_of_itself(tmp_path):
 
 def test_what_is_vendored_all_the_same_finds_them_too(tmp_path):
     """A DLL of no vendor, which only a folder has, imports one that a required distribution has."""
-    module = extension("flux.dll:solve", name="_m")
-    flux = forge_dll("flux.dll", imports={CUDART: ["f"], OPENMP: ["f"]}, exports=["solve"])
-    root = lay(tmp_path / "root", {"flux.dll": flux})
-    wheels, wheel = vendors(tmp_path / "wheels"), package(tmp_path / "dist", {"pkg/_m.cp311-win_amd64.pyd": module})
+    root = lay(tmp_path / "root", {"flux.dll": f"imports {CUDART}, {OPENMP}; exports solve"})
+    wheels, wheel = (
+        vendors(tmp_path / "wheels"),
+        package(tmp_path / "dist", {"pkg/_m.cp311-win_amd64.pyd": "imports flux.dll:solve"}),
+    )
     result = via("wheels", wheel, root, wheels)
     assert [one.name for one in result.plan.additions] == ["flux.dll"]
     assert result.output is not None
@@ -287,8 +287,7 @@ def test_an_installed_toolkit_serves_what_looks_for_it(tmp_path):
     assert not result.plan.changes
     assert "its users need CUDA 11.7, installed by NVIDIA's installer" in result.plan.notes
     adds = 'import os\nos.add_dll_directory(os.path.join(os.environ["CUDA_PATH"], "bin"))\nfrom pkg import _m\n'
-    module = extension(CUDART, name="_m")
-    code = package(tmp_path / "code", {"pkg/__init__.py": adds, "pkg/_m.cp311-win_amd64.pyd": module})
+    code = package(tmp_path / "code", {"pkg/__init__.py": adds, "pkg/_m.cp311-win_amd64.pyd": f"imports {CUDART}"})
     with pytest.raises(UsageError, match="does not say for which CUDA"):
         via("toolkit", code)
     assert not via("toolkit", code, assume=("cuda=12.1",)).plan.changes
@@ -328,9 +327,8 @@ REAL = (
 
 def made_with_real_wheels(tmp_path: Path) -> tuple[Path, Path, Path]:
     """A package that loads a DLL for which the vendors' own are needed, its repair, and the vendors' wheels."""
-    core = forge_dll("_core.dll", imports={CUDART: ["cudaMalloc"], OPENMP: ["omp_get_num_threads"]})
     load = 'import ctypes\nimport os\nctypes.WinDLL(os.path.join(os.path.dirname(__file__), "_core.dll"))\n'
-    files = {"pkg/__init__.py": load, "pkg/_core.dll": core}
+    files = {"pkg/__init__.py": load, "pkg/_core.dll": f"imports {CUDART}:cudaMalloc, {OPENMP}:omp_get_num_threads"}
     built, wheels = build_wheel(tmp_path / "dist", files=files), tmp_path / "wheels"
     wheels.mkdir()
     for name in REAL:

@@ -9,7 +9,7 @@ import pytest
 from tests.pycode.running import read
 from tests.support.tables import named_cases
 from tests.support.views import make_view
-from tests.support.wheels import build_wheel, extension
+from tests.support.wheels import build_wheel
 from tools.forge import forge_dll
 from wheelfix.exam.scan import scan
 from wheelfix.loader.profile import Profile
@@ -146,9 +146,8 @@ def test_torch_loads_a_library_by_its_path(tmp_path, owner, suffix, verdict):
         f"torch.{owner}.load_library(Path(__file__).parent / 'lib' / 'libcore{suffix}.pyd')\n"
         "from pkg import _core\n"
     )
-    library = forge_dll("libcore.pyd", imports={"torch_cpu.dll": ["f"]}, exports=["f"])
-    module = extension("libcore.pyd", name="_core")
-    files = {"pkg/__init__.py": code, "pkg/lib/libcore.pyd": library, "pkg/_core.pyd": module}
+    library = "imports torch_cpu.dll; exports f"
+    files = {"pkg/__init__.py": code, "pkg/lib/libcore.pyd": library, "pkg/_core.pyd": "imports libcore.pyd"}
     files |= {"pkg/lib/libcorex.pyd": library}
     made = scan(build_wheel(tmp_path, files=files, requires=["torch>=2.3"]))
     assert made.verdict is verdict

@@ -8,17 +8,15 @@ import pytest
 
 from tests.support.tables import named_cases
 from tests.support.views import make_view
-from tests.support.wheels import library
-from tools.forge import forge_dll
 from wheelfix.loader.installations import Distribution
 from wheelfix.loader.places import InstalledSet
 from wheelfix.loader.profile import Profile
 from wheelfix.pycode.importer import ImportEnd, import_end
 
 SITE = "Lib/site-packages/"
-BINDING = forge_dll("binding.pyd", exports=["PyInit_binding"], imports=[("runtime.dll", ["f"])])
-WINDOW = forge_dll("window.pyd", exports=["PyInit_window"], imports=[("runtime.dll", ["f"])])
-RUNTIME = library("runtime.dll")
+BINDING = "imports runtime.dll"
+WINDOW = "imports runtime.dll"
+RUNTIME = ""
 ADDS = "import os\nos.add_dll_directory(os.path.dirname(os.path.abspath(__file__)))\n"
 
 
@@ -85,7 +83,7 @@ def test_what_another_distribution_may_do_leaves_it_open():
 
 
 LOADS = "import ctypes, os\n{looks}ctypes.CDLL(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'core.dll'))\n"
-NEEDS_CUDA = forge_dll("core.dll", imports=[("cublas64_12.dll", ["f"])])
+NEEDS_CUDA = "imports cublas64_12.dll"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import pytest
 
 from tests.support.tables import named_cases
 from tests.support.views import make_view
-from tools.forge import forge_dll
 from wheelfix.loader.packagecode import package_loads
 from wheelfix.loader.predict import predict
 from wheelfix.loader.profile import Profile
@@ -62,7 +61,7 @@ def files_for(code: str, **others: str | bytes) -> dict[str, str | bytes]:
     return {
         f"{SITE}pkg/__init__.py": IMPORTS + code,
         f"{SITE}pkg/other.txt": "",
-        f"{SITE}pkg/lib/other.dll": forge_dll("other.dll"),
+        f"{SITE}pkg/lib/other.dll": "",
         f"{SITE}pkg-1.0.dist-info/METADATA": "Name: pkg\nVersion: 1.0\nRequires-Dist: cffi\nRequires-Dist: numpy\n",
         **{f"{SITE}{path}": data for path, data in others.items()},
     }
@@ -71,7 +70,7 @@ def files_for(code: str, **others: str | bytes) -> dict[str, str | bytes]:
 @pytest.mark.parametrize("way", WAYS)
 def test_a_load_is_found_and_a_file_that_is_not_there_is_a_failure(way):
     code = WAYS[way]
-    whole = make_view({**files_for(code), f"{SITE}pkg/lib/core.dll": forge_dll("core.dll")})
+    whole = make_view({**files_for(code), f"{SITE}pkg/lib/core.dll": ""})
     loads = package_loads(whole, Profile())
     assert f"{SITE}pkg/lib/core.dll" in [event.path for file in loads.files for event in file.events]
     assert resolve(whole, Profile()).first_failure is None
@@ -131,10 +130,10 @@ def test_the_name_for_the_processor(bits, machine, name):
 
 def test_every_value_that_a_branch_can_give_counts():
     code = f"name = 'a.dll'\nif platform.node():\n    name = 'b.dll'\nctypes.CDLL(os.path.join({HERE}, name))"
-    view = make_view(files_for(code, **{"pkg/a.dll": forge_dll("a.dll"), "pkg/b.dll": forge_dll("b.dll")}))
+    view = make_view(files_for(code, **{"pkg/a.dll": "", "pkg/b.dll": ""}))
     found = {event.path for file in package_loads(view, Profile()).files for event in file.events}
     assert found == {f"{SITE}pkg/a.dll", f"{SITE}pkg/b.dll"}
-    one = make_view(files_for(code, **{"pkg/a.dll": forge_dll("a.dll")}))
+    one = make_view(files_for(code, **{"pkg/a.dll": ""}))
     assert resolve(one, Profile()).first_failure is None, "the other may be meant"
     (fault,) = resolve(make_view(files_for(code)), Profile()).code_faults
     assert (fault.names, fault.sure) == ((f"{SITE}pkg/b.dll", f"{SITE}pkg/a.dll"), False)

@@ -15,9 +15,8 @@ from tests.real.listing import named
 from tests.real.vendors import CUDART, CUPTI, OPENMP, Unpacked, lay_out
 from tests.support.environments import lay
 from tests.support.nvidia import TOOLKITS, nvidia_dll
-from tests.support.wheels import build_wheel, library
+from tests.support.wheels import build_wheel
 from tools.forge import forge_dll
-from wheelfix.model import Machine
 from wheelfix.pe.image import read_image
 from wheelfix.streams.source import FileSource
 
@@ -108,22 +107,20 @@ def oneapi(unpacked: Unpacked, folder: Path) -> None:
 
 def others(folder: Path) -> None:
     """A conda environment, vcpkg with its debug half, zlib for two processors, and NVTX."""
-    stub = forge_dll("libiomp5md.dll", forwarders={"omp_get_num_threads": "libomp.omp_get_num_threads"})
-    openmp = library("libomp.dll:omp_get_num_threads")
     lay(
         folder / "conda",
         {
             "conda-meta/history": "",
-            "Library/bin/libiomp5md.dll": stub,  # llvm-openmp's, which only forwards
-            "Library/bin/libomp.dll": openmp,
-            "Library/bin/uv.dll": forge_dll("uv.dll", exports=("f",), version=(1, 44, 2, 0)),
+            # llvm-openmp's, which only forwards
+            "Library/bin/libiomp5md.dll": "forwards omp_get_num_threads to libomp.omp_get_num_threads",
+            "Library/bin/libomp.dll": "exports omp_get_num_threads",
+            "Library/bin/uv.dll": "version 1.44.2.0",
         },
     )
-    debug = forge_dll("uv.dll", exports=("f",), imports={"vcruntime140d.dll": ["memcpy"]}, version=(1, 48, 0, 0))
-    lay(folder / "vcpkg/debug/bin", {"uv.dll": debug})
-    lay(folder / "zlib/dll_x86", {"zlibwapi.dll": forge_dll("zlibwapi.dll", machine=Machine.X86, exports=("f",))})
-    lay(folder / "zlib/dll_x64", {"zlibwapi.dll": library("zlibwapi.dll")})
-    lay(folder / "NvToolsExt/bin/x64", {"nvToolsExt64_1.dll": library("nvToolsExt64_1.dll")})
+    lay(folder / "vcpkg/debug/bin", {"uv.dll": "imports vcruntime140d.dll:memcpy; version 1.48.0.0"})
+    lay(folder / "zlib/dll_x86", {"zlibwapi.dll": "for x86"})
+    lay(folder / "zlib/dll_x64", {"zlibwapi.dll": ""})
+    lay(folder / "NvToolsExt/bin/x64", {"nvToolsExt64_1.dll": ""})
 
 
 ROOTS = (

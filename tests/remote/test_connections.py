@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.remote.programs import Certificates, make_certificates, nginx, tinyproxy
-from tests.support.wheels import build_wheel, extension
+from tests.support.wheels import build_wheel
 from wheelfix.cli.main import main
 
 pytestmark = [
@@ -29,8 +29,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """A folder that is a package index: a page, and the wheel that it links to."""
-    module = extension("KERNEL32.dll:Sleep")
-    files = {"demo/__init__.py": b"from demo import _x\n", "demo/_x.cp311-win_amd64.pyd": module}
+    files = {"demo/__init__.py": b"from demo import _x\n", "demo/_x.cp311-win_amd64.pyd": "imports KERNEL32.dll:Sleep"}
     wheel = build_wheel(tmp_path / "www" / "files", "demo", files=files)
     page = tmp_path / "www" / "simple" / "demo" / "index.html"
     page.parent.mkdir(parents=True)

@@ -17,7 +17,7 @@ from tests.remote.indexes import pages
 from tests.remote.programs import Certificates, make_certificates
 from tests.remote.server import Reply, Request, Server, running
 from tests.support.tables import named_cases
-from tests.support.wheels import build_wheel, extension
+from tests.support.wheels import build_wheel
 from tools.forge import forge_dll
 from wheelfix.base.options import RemoteOptions
 from wheelfix.cli.main import main
@@ -65,8 +65,10 @@ def secure(tmp_path: Path, certificates: Certificates, request: pytest.FixtureRe
 
 @pytest.fixture
 def broken(tmp_path: Path) -> Path:
-    module = extension(f"{DLL}:omp_get_max_threads")
-    files = {"demo/__init__.py": b"from demo import _x\n", "demo/_x.cp311-win_amd64.pyd": module}
+    files = {
+        "demo/__init__.py": b"from demo import _x\n",
+        "demo/_x.cp311-win_amd64.pyd": f"imports {DLL}:omp_get_max_threads",
+    }
     return build_wheel(tmp_path / "dist", "demo", files=files)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.remote.programs import free_port, nginx, started
-from tests.support.wheels import build_wheel, extension
+from tests.support.wheels import build_wheel
 from wheelfix.cli.main import main
 
 pytestmark = pytest.mark.slow
@@ -18,11 +18,10 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def wheel(tmp_path: Path) -> Path:
-    module = extension("dep.dll")
     ballast = b"".join(hashlib.sha256(bytes([number % 256, number // 256])).digest() for number in range(60_000))
     files = {
         "demo/__init__.py": b"from demo import _x\n",
-        "demo/_x.cp311-win_amd64.pyd": module,
+        "demo/_x.cp311-win_amd64.pyd": "imports dep.dll",
         "demo/data.bin": ballast,
     }
     return build_wheel(tmp_path / "files", "demo", files=files)

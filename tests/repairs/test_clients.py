@@ -15,7 +15,7 @@ from tests.support.environments import lay
 from tests.support.repairs import contents, hermetic, kepler, repaired
 from tests.support.tables import named_cases
 from tests.support.tiers import program
-from tests.support.wheels import ALONE, build_wheel, extension, library
+from tests.support.wheels import ALONE, build_wheel
 from tools.forge import forge_dll
 from wheelfix.exam.scan import scan
 from wheelfix.model import Severity
@@ -58,8 +58,10 @@ def test_vendored(tmp_path, how):
 
 
 def test_renamed_into_libs(tmp_path):
-    module = extension("odd.dll", "python311.dll:Py_IncRef")
-    files = {"pkg/__init__.py": b"from . import _x\n", "pkg/_x.cp311-win_amd64.pyd": module}
+    files = {
+        "pkg/__init__.py": b"from . import _x\n",
+        "pkg/_x.cp311-win_amd64.pyd": "imports odd.dll, python311.dll:Py_IncRef",
+    }
     wheel = build_wheel(tmp_path / "dist", files=files)
     lay(tmp_path / "root", {"odd.dll": forge_dll("odd.dll", exports=["f"], size=8192)})
     made = checked(wheel, tmp_path, tmp_path / "root")
@@ -68,9 +70,8 @@ def test_renamed_into_libs(tmp_path):
 
 def test_into_the_data_scheme_nothing_is_lost(tmp_path):
     """A DLL of the data scheme lacks another; what was there stays where an installer wants it."""
-    parent = library("tool.dll:g", "odd.dll")
     files = {
-        "pkg-1.0.data/data/Library/bin/tool.dll": parent,
+        "pkg-1.0.data/data/Library/bin/tool.dll": "imports odd.dll; exports g",
         "pkg-1.0.data/scripts/run.py": b"#!python\nprint()\n",
         "pkg/__init__.py": b"ctypes.CDLL(os.path.join(sys.prefix, 'Library', 'bin', 'tool.dll'))\n",
     }

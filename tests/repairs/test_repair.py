@@ -13,7 +13,7 @@ import pytest
 from tests.support.interrupts import watch_replacing
 from tests.support.repairs import check_record_independently, contents, hermetic, kepler, repaired
 from tests.support.tables import named_cases
-from tests.support.wheels import ALONE, build_wheel, extension, folder_of, library, needing
+from tests.support.wheels import ALONE, build_wheel, folder_of, library, needing
 from tools.example import kepler_cu114, kepler_cu117, write_roots, write_wheel
 from tools.forge import forge_dll
 from tools.take_one_out import write_without
@@ -128,8 +128,8 @@ def test_a_dll_that_code_may_find_is_not_copied(tmp_path):
     """Two copies of one DLL in a process are worse than a folder that could not be read from the code."""
     files = {
         "pkg/__init__.py": b"import os\nos.add_dll_directory(os.path.join(unknown(), 'libs'))\nfrom . import _x\n",
-        "pkg/_x.cp311-win_amd64.pyd": extension("helper.dll"),
-        "pkg/libs/helper.dll": library("helper.dll"),
+        "pkg/_x.cp311-win_amd64.pyd": "imports helper.dll",
+        "pkg/libs/helper.dll": "",
     }
     wheel = build_wheel(tmp_path / "dist", files=files)
     with pytest.raises(CannotRepair, match="could not tell"):
@@ -176,8 +176,8 @@ def deleted(tmp_path, *, row=True):
     """A wheel from which somebody deleted a DLL, with or without its row in RECORD, and the original."""
     files = {
         "pkg/__init__.py": "import os\nos.add_dll_directory(os.path.dirname(__file__) + '/bin')\nfrom . import _core\n",
-        "pkg/_core.cp311-win_amd64.pyd": extension("flux.dll", name="_core"),
-        "pkg/bin/flux.dll": library("flux.dll"),
+        "pkg/_core.cp311-win_amd64.pyd": "imports flux.dll",
+        "pkg/bin/flux.dll": "",
     }
     original = build_wheel(tmp_path / "original", files=files)
     damaged = tmp_path / original.name
@@ -209,7 +209,7 @@ def test_a_deleted_dll_goes_back_to_where_record_has_it(tmp_path):
 
 
 def test_a_file_that_nothing_needs_may_be_given_up(tmp_path):
-    files = {"pkg/__init__.py": "", "pkg/data.txt": "text", "pkg/spare.dll": forge_dll("spare.dll")}
+    files = {"pkg/__init__.py": "", "pkg/data.txt": "text", "pkg/spare.dll": ""}
     whole = build_wheel(tmp_path / "original", files=files)
     for gone in ("pkg/data.txt", "pkg/spare.dll"):
         damaged = tmp_path / whole.name

@@ -101,7 +101,7 @@ INIT = (Needer("torch_cpu.dll", ("omp_init",)),)
         "alone": ({}, INIT, "it forwards omp_init to libomp.dll, which is not beside it"),
         "alone, no symbol is named": ({}, (), "libomp.dll"),
         "the target does not have it": (
-            {"libomp.dll": dll("libomp.dll", "other")},
+            {"libomp.dll": "exports other"},
             INIT,
             "to libomp.dll, which does not export omp_init",
         ),
@@ -132,7 +132,7 @@ def test_the_wheel_may_have_the_target_of_a_stub_already(tmp_path):
     },
 )
 def test_forwarders_among_others(tmp_path, forwarders, symbol, refused):
-    files = {"a.dll": dll("a.dll", "used", forwarders=forwarders), "b.dll": dll("b.dll", forwarders={"f": "a.f"})}
+    files = {"a.dll": dll("a.dll", "used", forwarders=forwarders), "b.dll": "forwards f to a.f"}
     needers = (Needer("c.dll", (symbol,)),) if symbol else ()
     outcome = decide([folder(tmp_path, files)], DllRequest("a.dll", needers=needers))
     assert (outcome.winner is None) is bool(refused)
@@ -141,7 +141,7 @@ def test_forwarders_among_others(tmp_path, forwarders, symbol, refused):
 
 def test_one_that_stands_by_itself_comes_before_a_stub(tmp_path):
     stub = folder(tmp_path / "conda", {"libiomp5md.dll": STUB, "libomp.dll": OMP})
-    real = folder(tmp_path / "intel", {"libiomp5md.dll": dll("libiomp5md.dll", "omp_init")})
+    real = folder(tmp_path / "intel", {"libiomp5md.dll": "exports omp_init"})
     outcome = decide([stub, real], DllRequest("libiomp5md.dll", needers=INIT))
     assert winner(outcome).root.path == real.path
     assert [entry.reason for entry in outcome.considered] == [
@@ -153,7 +153,7 @@ def test_one_that_stands_by_itself_comes_before_a_stub(tmp_path):
 def test_a_named_root_comes_before_a_discovered_one_that_fits_better(tmp_path):
     name = "cudart64_110.dll"
     fits = toolkit(tmp_path / "v11.7", "11.7.1", name, dll(name, "a"))
-    named = folder(tmp_path / "mine", {name: dll(name, "a", "b")})
+    named = folder(tmp_path / "mine", {name: "exports a, b"})
     outcome = decide([fits, named], DllRequest(name, cuda="11.7"))
     assert winner(outcome).root.path == named.path
     assert outcome.reason == "named with --root"
@@ -164,15 +164,15 @@ def test_a_named_root_comes_before_a_discovered_one_that_fits_better(tmp_path):
 
 def test_a_discovered_one_serves_when_the_named_one_does_not(tmp_path):
     bad = folder(tmp_path / "mine", {"uv.dll": b""})
-    good = discovered(folder(tmp_path / "found", {"uv.dll": dll("uv.dll")}))
+    good = discovered(folder(tmp_path / "found", {"uv.dll": ""}))
     outcome = decide([bad, good], DllRequest("uv.dll"))
     assert winner(outcome).root.path == good.path
     assert len(rejected(outcome)) == 1
 
 
 def test_a_last_resort_is_asked_last_and_not_opened_before(tmp_path):
-    cache = discovered(folder(tmp_path / "cache", {"uv.dll": dll("uv.dll", version=(9, 0, 0, 0))}), last_resort=True)
-    found = discovered(folder(tmp_path / "found", {"uv.dll": dll("uv.dll", version=(1, 0, 0, 0))}))
+    cache = discovered(folder(tmp_path / "cache", {"uv.dll": "version 9.0.0.0"}), last_resort=True)
+    found = discovered(folder(tmp_path / "found", {"uv.dll": "version 1.0.0.0"}))
     outcome = decide([cache, found], DllRequest("uv.dll"))
     assert winner(outcome).root.path == found.path
     assert outcome.considered[1].reason == "used only if no other root has a suitable file"
@@ -206,10 +206,7 @@ def test_a_cuda_release_of_another_major_is_taken_only_when_asked_for(tmp_path):
 
 
 def test_cudnn_for_the_major_of_the_wheel(tmp_path):
-    files = {
-        f"bin/{cuda}/cudnn64_9.dll": dll("cudnn64_9.dll", version=(6, 14, 11, n))
-        for n, cuda in enumerate(["11.8", "12.6"])
-    }
+    files = {f"bin/{cuda}/cudnn64_9.dll": f"version 6.14.11.{n}" for n, cuda in enumerate(["11.8", "12.6"])}
     root = named_root(grow(tmp_path / "v9.4", files), HOST)
     assert winner(decide([root], DllRequest("cudnn64_9.dll", cuda="11.7"))).folder.cuda == "11.8"
     assert winner(decide([root], DllRequest("cudnn64_9.dll", cuda="12.1"))).folder.cuda == "12.6"
@@ -223,8 +220,8 @@ def test_cudnn_for_the_major_of_the_wheel(tmp_path):
     ],
 )
 def test_wheels_tell_their_cuda_release(tmp_path, package, version, wanted, fits):
-    path = build_wheel(tmp_path, package, version, "py3-none-win_amd64", {"nvidia/bin/x.dll": dll("x.dll")})
-    other = folder(tmp_path / "newer", {"x.dll": dll("x.dll", version=(99, 0, 0, 0))})
+    path = build_wheel(tmp_path, package, version, "py3-none-win_amd64", {"nvidia/bin/x.dll": ""})
+    other = folder(tmp_path / "newer", {"x.dll": "version 99.0.0.0"})
     outcome = decide([other, named_root(path, HOST)], DllRequest("x.dll", cuda=wanted))
     assert winner(outcome).root.kind == "wheel"
     assert (outcome.reason == f"for CUDA {wanted}, which the wheel needs") is fits
@@ -233,7 +230,7 @@ def test_wheels_tell_their_cuda_release(tmp_path, package, version, wanted, fits
 def test_the_release_of_the_family_comes_before_the_newest(tmp_path):
     name = "mkl_core.2.dll"
     base = tmp_path / "oneAPI" / "mkl"
-    grow(base, {f"{year}/redist/intel64/{name}": dll(name, year) for year in ("2022.1.0", "2023.2.0", "2025.3.0")})
+    grow(base, {f"{year}/redist/intel64/{name}": f"exports {year}" for year in ("2022.1.0", "2023.2.0", "2025.3.0")})
     root = named_root(tmp_path / "oneAPI", HOST)
     assert winner(decide([root], DllRequest(name))).version_hint == "2025.3.0"
     assert winner(decide([root], DllRequest(name, release="2023.2"))).version_hint == "2023.2.0"
@@ -254,7 +251,7 @@ def rivals(outcome: Choice) -> list[RootFile]:
 
 
 def test_different_files_that_no_rule_ranks_are_a_question(tmp_path):
-    roots = [folder(tmp_path / name, {"zlibwapi.dll": dll("zlibwapi.dll", name)}) for name in ("one", "two")]
+    roots = [folder(tmp_path / name, {"zlibwapi.dll": f"exports {name}"}) for name in ("one", "two")]
     outcome = decide(roots, DllRequest("zlibwapi.dll"))
     assert [file.root.path.name for file in rivals(outcome)] == ["one", "two"]
     assert outcome.reason.startswith("2 files for zlibwapi.dll: their bytes differ")
@@ -265,15 +262,15 @@ def test_different_files_that_no_rule_ranks_are_a_question(tmp_path):
 
 
 def test_a_version_that_only_one_file_tells_decides_nothing(tmp_path):
-    reported = folder(tmp_path / "one", {"uv.dll": dll("uv.dll", version=(1, 44, 0, 0))})
-    untold = folder(tmp_path / "two", {"uv.dll": dll("uv.dll", "x")})
+    reported = folder(tmp_path / "one", {"uv.dll": "version 1.44.0.0"})
+    untold = folder(tmp_path / "two", {"uv.dll": "exports x"})
     assert len(rivals(decide([reported, untold], DllRequest("uv.dll")))) == 2
 
 
 @pytest.mark.parametrize("packages, decided", [(("libuv", "libuv"), True), (("libuv", "torch"), False)])
 def test_releases_compare_within_one_package_only(tmp_path, packages, decided):
     roots = [
-        named_root(build_wheel(tmp_path, name, version, "py3-none-any", {"x/uv.dll": dll("uv.dll", version)}), HOST)
+        named_root(build_wheel(tmp_path, name, version, "py3-none-any", {"x/uv.dll": f"exports {version}"}), HOST)
         for name, version in zip(packages, ("1.44", "2.7"), strict=True)
     ]
     outcome = decide(roots, DllRequest("uv.dll"))
@@ -284,7 +281,7 @@ def test_releases_compare_within_one_package_only(tmp_path, packages, decided):
 
 def test_older_ones_leave_the_contest_of_the_newest(tmp_path):
     def make(version: int, export: str) -> dict[str, bytes]:
-        return {"uv.dll": dll("uv.dll", export, version=(version, 0, 0, 0))}
+        return {"uv.dll": f"exports {export}; version {version}.0.0.0"}
 
     old, one, two = (folder(tmp_path / str(n), make(v, e)) for n, (v, e) in enumerate([(1, "a"), (2, "b"), (2, "c")]))
     same = folder(tmp_path / "same", make(2, "b"))
@@ -296,7 +293,7 @@ def test_older_ones_leave_the_contest_of_the_newest(tmp_path):
 
 
 def test_within_one_root_the_order_of_folders_decides(tmp_path):
-    root = folder(tmp_path, {"bin/x64/uv.dll": dll("uv.dll", "a"), "bin/uv.dll": dll("uv.dll", "b")})
+    root = folder(tmp_path, {"bin/x64/uv.dll": "exports a", "bin/uv.dll": "exports b"})
     outcome = decide([root], DllRequest("uv.dll"))
     assert winner(outcome).folder.path == "bin/x64"
     assert outcome.reason == "in the first folder that is searched, bin/x64"
@@ -304,8 +301,8 @@ def test_within_one_root_the_order_of_folders_decides(tmp_path):
 
 def test_a_family_comes_from_one_folder(tmp_path):
     names = ("cudnn64_8.dll", "cudnn_ops_infer64_8.dll")
-    one = folder(tmp_path / "one", {f"bin/{name}": dll(name) for name in names})
-    two = folder(tmp_path / "two", {f"bin/{name}": dll(name, version=(9, 0, 0, 0)) for name in names})
+    one = folder(tmp_path / "one", {f"bin/{name}": "" for name in names})
+    two = folder(tmp_path / "two", {f"bin/{name}": "version 9.0.0.0" for name in names})
     with RootIndex([one, two]) as index:
         head = index.candidates(names[0])[0]
         outcome = choose(DllRequest(names[1], beside=head), index)
@@ -314,10 +311,8 @@ def test_a_family_comes_from_one_folder(tmp_path):
 
 
 def test_a_whole_family_comes_before_a_newer_part(tmp_path):
-    part = folder(tmp_path / "part", {"bin/cudnn64_8.dll": dll("cudnn64_8.dll", version=(9, 0, 0, 0))})
-    whole = folder(
-        tmp_path / "whole", {"bin/cudnn64_8.dll": dll("cudnn64_8.dll"), "bin/cudnn_ops_infer64_8.dll": b"MZ"}
-    )
+    part = folder(tmp_path / "part", {"bin/cudnn64_8.dll": "version 9.0.0.0"})
+    whole = folder(tmp_path / "whole", {"bin/cudnn64_8.dll": "", "bin/cudnn_ops_infer64_8.dll": b"MZ"})
     need = DllRequest("cudnn64_8.dll", companions=("cudnn_ops_infer64_8.dll",))
     outcome = decide([part, whole], need)
     assert winner(outcome).root.path == whole.path
@@ -333,7 +328,7 @@ def test_a_whole_family_comes_before_a_newer_part(tmp_path):
 def test_what_is_not_redistributable_comes_only_by_name_and_with_a_warning(tmp_path, where):
     """libomp140.x86_64.dll lies in debug_nonredist, and torch 2.4.0 needs it."""
     name = "libomp140.x86_64.dll"
-    grow(tmp_path, {f"{where}/{name}": dll(name)})
+    grow(tmp_path, {f"{where}/{name}": ""})
     root = named_root(tmp_path / where if where == "copied" else tmp_path, HOST)
     outcome = decide([root], DllRequest(name))
     assert outcome.winner is None
@@ -353,7 +348,7 @@ def test_what_is_not_redistributable_comes_only_by_name_and_with_a_warning(tmp_p
     ],
 )
 def test_never_vendored(tmp_path, name, because):
-    outcome = decide([folder(tmp_path, {name: dll(name)})], DllRequest(name))
+    outcome = decide([folder(tmp_path, {name: ""})], DllRequest(name))
     assert outcome.winner is None
     assert because in outcome.reason
     assert len(rejected(outcome)) == 1
@@ -410,7 +405,7 @@ def test_wheels_of_two_generations_are_not_mixed(tmp_path):
                 package,
                 TOOLKITS[release][name],
                 "py3-none-win_amd64",
-                {f"nvidia/x/bin/{name}": dll(name, release)},
+                {f"nvidia/x/bin/{name}": f"exports {release}"},
             ),
             HOST,
         )
@@ -451,7 +446,7 @@ def test_a_named_toolkit_comes_before_a_discovered_one_that_fits_better(tmp_path
 
 def test_of_two_roots_with_one_release_the_one_that_has_more_gives_everything_it_has(tmp_path):
     whole = named_root(grow(tmp_path / "whole", toolkit_files("11.7")), HOST)
-    part = {f"bin/{name}": dll(name, "other") for name in ("cublas64_11.dll", "cublasLt64_11.dll")}
+    part = {f"bin/{name}": "exports other" for name in ("cublas64_11.dll", "cublasLt64_11.dll")}
     part["version.json"] = b'{"cuda": {"version": "11.7.1"}}'
     some = named_root(grow(tmp_path / "some", part), HOST)
     for roots in ([whole, some], [some, whole]):

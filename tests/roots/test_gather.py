@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.roots.trees import dll, folders, grow, link, windows
+from tests.roots.trees import folders, grow, link, windows
 from tests.support.wheels import build_wheel
 from wheelfix.base.options import RootOptions
 from wheelfix.errors import EnvironmentFailure, InputError, UsageError
@@ -125,7 +125,7 @@ def test_whose_a_wheel_is(filename, members, expected):
 def test_a_folder_of_wheels_is_as_many_roots(tmp_path):
     """--root wheels/ was refused: there are no DLLs in it."""
     wheels = [
-        build_wheel(tmp_path / "wheels", name, "1.0", "py3-none-win_amd64", {f"x/{name}.dll": dll(f"{name}.dll")})
+        build_wheel(tmp_path / "wheels", name, "1.0", "py3-none-win_amd64", {f"x/{name}.dll": ""})
         for name in ("one", "two")
     ]
     assert [root.path for root in named_roots(tmp_path / "wheels", HOST)] == sorted(wheels)
@@ -133,15 +133,15 @@ def test_a_folder_of_wheels_is_as_many_roots(tmp_path):
 
 
 def test_a_pattern_of_wheels_is_as_many_roots(tmp_path):
-    first = build_wheel(tmp_path, "nvidia_one", "1.0", "py3-none-win_amd64", {"x/a.dll": dll("a.dll")})
-    build_wheel(tmp_path, "torch", "1.0", "py3-none-win_amd64", {"x/b.dll": dll("b.dll")})
+    first = build_wheel(tmp_path, "nvidia_one", "1.0", "py3-none-win_amd64", {"x/a.dll": ""})
+    build_wheel(tmp_path, "torch", "1.0", "py3-none-win_amd64", {"x/b.dll": ""})
     assert [root.path for root in named_roots(str(tmp_path / "nvidia*.whl"), HOST)] == [first]
     with pytest.raises(UsageError, match="nothing matches this pattern"):
         named_roots(str(tmp_path / "intel*.whl"), HOST)
 
 
 def test_a_folder_of_dlls_stays_one_root_whatever_else_lies_in_it(tmp_path):
-    build_wheel(tmp_path, "torch", "1.0", "py3-none-win_amd64", {"x/b.dll": dll("b.dll")})
+    build_wheel(tmp_path, "torch", "1.0", "py3-none-win_amd64", {"x/b.dll": ""})
     (root,) = named_roots(grow(tmp_path, ["a.dll"]), HOST)
     assert (root.kind, root.path) == ("folder", tmp_path)
 
@@ -336,8 +336,8 @@ def test_a_folder_that_is_named_twice_is_one_root(tmp_path):
 
 def test_the_first_of_two_named_roots_wins(tmp_path):
     """Both fit, and the newer one was taken without a word."""
-    older = grow(tmp_path / "older", {"zstd.dll": dll("zstd.dll", "f", version=(1, 4, 0, 0))})
-    newer = grow(tmp_path / "newer", {"zstd.dll": dll("zstd.dll", "f", version=(1, 5, 0, 0))})
+    older = grow(tmp_path / "older", {"zstd.dll": "version 1.4.0.0"})
+    newer = grow(tmp_path / "newer", {"zstd.dll": "version 1.5.0.0"})
     for first, second in ((older, newer), (newer, older)):
         options = RootOptions(roots=(first, second), discover=False)
         with open_index(options, host=HOST) as index:

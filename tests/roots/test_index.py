@@ -200,18 +200,6 @@ def test_the_exact_spelling_wins_on_a_disk_that_has_both(tmp_path):
     assert tree.locate(tmp_path, "Bin") == tmp_path / "BIN"
 
 
-@pytest.mark.parametrize(
-    "text, numbers",
-    [
-        ("v12.4.1", (12, 4, 1)),
-        ("2023.2.0-1", (2023, 2, 0)),
-        ("latest", ()),
-    ],
-)
-def test_numbers(text, numbers):
-    assert tree.numbers(text) == numbers
-
-
 # ----------------------------------------------------------------------------------------------------------------- root
 # Kinds of roots: each has a label, a place in the schema, and one vendor that recognises it.
 

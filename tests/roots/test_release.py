@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.roots.trees import MadeUp, dll, grow
+from tests.roots.trees import MadeUp, grow
 from tests.support.nvidia import TOOLKITS, nvidia_dll, toolkit_files
 from tests.support.wheels import build_wheel
 from wheelfix.roots.choice import Choice, DllRequest, Needer, choose, choose_release
@@ -20,7 +20,6 @@ from wheelfix.roots.release import (
     OneRelease,
     Wanted,
     compatibility,
-    cuda_of_package,
     cuda_release_of,
     possible_releases,
     shown_version,
@@ -49,14 +48,14 @@ def releases(where: Path, name: str) -> set[str]:
     ],
 )
 def test_a_vendors_package_tells_it(tmp_path, package, version, name, expected):
-    wheel = build_wheel(tmp_path, package, version, "py3-none-win_amd64", {f"x/{name}": dll(name)})
+    wheel = build_wheel(tmp_path, package, version, "py3-none-win_amd64", {f"x/{name}": ""})
     assert releases(wheel, name) == expected
 
 
 def test_a_package_that_carries_a_copy_tells_nothing_about_it(tmp_path):
     """torch 2.7 with MKL in it is not MKL 2.7."""
     files = {
-        "torch/lib/mkl_rt.2.dll": dll("mkl_rt.2.dll", version=(2023, 2, 1, 0)),
+        "torch/lib/mkl_rt.2.dll": "version 2023.2.1.0",
         "torch/lib/curand64_10.dll": nvidia_dll("curand64_10.dll", "10.3.0.86"),
     }
     wheel = build_wheel(tmp_path, "torch", "2.7.1", files=files)
@@ -70,18 +69,18 @@ def test_neighbours_tell_it_where_a_version_is_not_in_the_table(tmp_path):
 
 
 def test_a_name_alone_leaves_all_releases_that_have_it(tmp_path):
-    folder = grow(tmp_path, {"cublas64_11.dll": dll("cublas64_11.dll")})
+    folder = grow(tmp_path, {"cublas64_11.dll": ""})
     assert {"11.0", "11.8"} < releases(folder, "cublas64_11.dll")
     assert not any(name.startswith("12") for name in releases(folder, "cublas64_11.dll"))
 
 
 def test_a_release_that_the_tables_do_not_know_is_believed_where_the_toolkit_tells_it(tmp_path):
-    files = {"version.json": '{"cuda": {"version": "13.9.0"}}', "bin/cudart64_13.dll": dll("cudart64_13.dll")}
+    files = {"version.json": '{"cuda": {"version": "13.9.0"}}', "bin/cudart64_13.dll": ""}
     assert releases(grow(tmp_path, files), "cudart64_13.dll") == {"13.9"}
 
 
 def test_versions_that_compare_and_that_are_shown(tmp_path):
-    files = toolkit_files("11.8") | {"bin/cudnn64_8.dll": dll("cudnn64_8.dll", version=(8, 9, 5, 29))}
+    files = toolkit_files("11.8") | {"bin/cudnn64_8.dll": "version 8.9.5.29"}
     with RootIndex([named_root(grow(tmp_path / "v11.8", files), HOST)]) as index:
         (curand,), (cudnn,) = index.candidates("curand64_10.dll"), index.candidates("cudnn64_8.dll")
         assert stated_version(curand, index) == (10, 3, 0, 86)
@@ -91,30 +90,12 @@ def test_versions_that_compare_and_that_are_shown(tmp_path):
 
 def test_a_folder_of_another_release_is_not_believed_against_the_name_of_the_dll(tmp_path):
     """Somebody copied a DLL of CUDA 11 into the folder of CUDA 12.1: it is not "for CUDA 12.1"."""
-    files = {**toolkit_files("12.1"), "bin/cublas64_11.dll": dll("cublas64_11.dll")}
+    files = {**toolkit_files("12.1"), "bin/cublas64_11.dll": ""}
     with RootIndex([named_root(grow(tmp_path / "v12.1", files), HOST)]) as index:
         (stray,) = index.candidates("cublas64_11.dll")
         (own,) = index.candidates("cublas64_12.dll")
         assert cuda_release_of(stray, index) == "11"
         assert cuda_release_of(own, index) == "12.1"
-
-
-@pytest.mark.parametrize(
-    "package, version, cuda",
-    [
-        ("nvidia-cuda-cupti-cu11", "11.7.101", "11.7"),
-        ("nvidia_cuda_nvrtc_cu12", "12.4.127", "12.4"),
-        ("cuda-cudart", "12.6.77", "12.6"),
-        ("nvidia-cublas-cu11", "11.10.3.66", "11"),
-        ("cupy-cuda11x", "11.6.0", "11"),
-        ("torch", "2.0.1+cu117", "11.7"),
-        ("libcublas", "12.4.5.8", ""),
-        ("nvidia-cuda-runtime", "0.0.1", ""),
-        ("", "", ""),
-    ],
-)
-def test_release_of_a_package(package, version, cuda):
-    assert cuda_of_package(package, version) == cuda
 
 
 def test_a_patch_makes_no_other_release():

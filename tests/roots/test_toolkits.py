@@ -16,7 +16,6 @@ from wheelfix.roots.toolkits import (
     known_toolkit,
     searched_nvtx,
     searched_toolkit,
-    toolkit_release,
 )
 
 V102 = {
@@ -65,14 +64,6 @@ def test_layouts(tmp_path, files, version, expected):
     assert root.kind == "cuda"
     assert root.version == version
     assert folders(root) == expected
-
-
-@pytest.mark.parametrize(
-    "text, release",
-    [("12.4.1", "12.4.1"), ("11.8.20220929", "11.8"), ("nonsense", "")],
-)
-def test_release_as_nvidia_writes_it(text, release):
-    assert toolkit_release(text) == release
 
 
 @pytest.mark.parametrize("text", ["{", '{"cuda": 3}', '{"cuda": {}}', "[" * 5000])

@@ -8,11 +8,9 @@ import pytest
 
 from tests.rules.subjects import LIB, SITE, codes, dll, edge, linked, loads, run, scanned, subject, torch, wheel
 from tests.support.tables import named_cases
-from tests.support.wheels import ALONE, build_wheel, extension, library
-from tools.forge import forge_dll
+from tests.support.wheels import ALONE
 from wheelfix.base.options import RepairOptions
 from wheelfix.errors import CannotRepair
-from wheelfix.exam.scan import scan
 from wheelfix.model import (
     Driver,
     Edge,
@@ -23,7 +21,6 @@ from wheelfix.model import (
     Repairable,
     System,
     VcRedist,
-    Verdict,
 )
 from wheelfix.repairs.repair import repair_wheel
 from wheelfix.report.words import next_steps
@@ -231,30 +228,6 @@ def test_a_dll_where_nothing_looks_is_told_as_that(user, named):
     assert "puts a copy beside" in found.hint
 
 
-@named_cases(
-    "source, severity",
-    {
-        "computed": ("import os; os.add_dll_directory(os.environ['PKG'])", "unsure"),
-        "named": ("import os, m; os.add_dll_directory(m.join(m.data(), 'lib'))", "unsure"),
-        "readable": ("import os; os.add_dll_directory(os.path.join(os.path.dirname(__file__), 'readable'))", "error"),
-        "not called": ("def later():\n    os.add_dll_directory(os.environ['PKG'])", "error"),
-        "text": ("print('os.add_dll_directory(folder)')", "error"),
-    },
-)
-@pytest.mark.parametrize("where", ["pkg/_environment.py", "pkg/aside.py"])
-def test_a_folder_that_code_may_add_softens_the_verdict(where, source, severity, tmp_path):
-    """A word of the code that is the name of the folder says no more; numpy.distutils only mentions such a call."""
-    files = {
-        "pkg/__init__.py": "from . import _environment, _core\n",
-        "pkg/_environment.py": "",
-        "pkg/_core.pyd": extension("foo.dll", name="_core"),
-        "pkg/.data/lib/foo.dll": library("foo.dll"),
-        "pkg/readable/other.dll": forge_dll("other.dll"),
-    }
-    report = scanned(tmp_path, {**files, where: source})
-    assert codes(report, "WF305") == [f"WF305:{severity if where == 'pkg/_environment.py' else 'error'}"]
-
-
 @pytest.mark.parametrize(
     "path, needed, core, expected",
     [
@@ -267,27 +240,6 @@ def test_qt_passes_over_plugins_that_do_not_load(path, needed, core, expected):
     """pymeshlab without E57Format.dll cannot read a kind of file that it names; PySide6 is made without LIBPQ.dll."""
     images = {SITE + "PySide6/Qt6Core.dll": dll()} if core else {}
     assert codes(linked(edge(SITE + path, needed), images=images)) == [f"WF301:{expected}"]
-
-
-@named_cases(
-    "other, severity, ending",
-    {
-        "one of two": ({"pkg/_base.pyd": extension(name="_base")}, "info", "and continues"),
-        "the only one": ({}, "warning", "and continues, without any of its extension modules"),
-    },
-)
-def test_an_import_that_the_code_catches_is_told_as_such(other, severity, ending, tmp_path):
-    """numba tries its TBB backend, and takes another when there is no tbb12.dll; pymongoarrow has one module."""
-    files = {
-        "pkg/__init__.py": b"try:\n    from pkg import _tbb\nexcept ImportError:\n    pass\n",
-        "pkg/_tbb.pyd": extension("gone.dll", name="_tbb"),
-        **other,
-    }
-    report = scanned(tmp_path, files)
-    assert codes(report) == [f"WF301:{severity}"]
-    assert report.findings[0].message.endswith(f"the package's code catches the error {ending}")
-    assert [item.required for item in report.missing] == [not other]
-    assert report.first_failure is None
 
 
 def test_optional_companions_of_one_parent_are_told_together():
@@ -325,154 +277,6 @@ def test_the_vc_runtime_that_the_wheel_or_a_requirement_brings_is_no_need(requir
     assert codes(linked(need, loaded=loaded, images=own, wheel=wheel(requires=requires)), "WF306") == expected
 
 
-def test_a_file_that_the_package_loads_after_its_import_is_said_to_be(tmp_path):
-    """ONNX Runtime's import succeeds without CUDA; a session that asks for CUDA does not."""
-    files = {
-        "onnxruntime/__init__.py": b"",
-        "onnxruntime/capi/onnxruntime_pybind11_state.pyd": forge_dll("onnxruntime_pybind11_state.pyd"),
-        "onnxruntime/capi/onnxruntime_providers_cuda.dll": forge_dll("p.dll", imports={"cublas64_12.dll": ["f"]}),
-    }
-    wheel_path = build_wheel(tmp_path, "onnxruntime_gpu", "1.22.0", files=files)
-    report = scan(wheel_path, ALONE)
-    found = next(item for item in report.findings if item.code == "WF301")
-    assert (found.severity.value, found.subject) == ("warning", "cublas64_12.dll")
-    assert (
-        "the package loads that file when a session asks for the execution provider 'cuda', which fails with error 126"
-        in found.message
-    )
-
-
-BRIDGE = extension("torch_cpu.dll", name="_bridge")
-MPI = {
-    "pkg/__init__.py": "from pkg import _main\n",
-    "pkg/_main.cp311-win_amd64.pyd": extension(name="_main"),
-    "pkg/mpi.cp311-win_amd64.pyd": extension("impi.dll", name="mpi"),
-}
-ADDS_CUDA = "import os\nos.add_dll_directory(os.environ['CUDA_PATH'] + '\\\\bin')\nfrom pkg import _x\n"
-IF_THERE_IS_CUDA = (
-    "import os\ncuda = os.environ.get('CUDA_PATH')\nif cuda:\n    os.add_dll_directory(os.path.join(cuda, 'bin'))\n"
-    "from pkg import _x\n"
-)
-ONCE_IT_FAILED = (
-    "import os\nfrom pathlib import Path\ntry:\n    from pkg import _x\nexcept ImportError:\n"
-    "    cuda = os.getenv('CUDA_PATH')\n    if cuda is None or not (Path(cuda) / 'bin').exists():\n"
-    "        raise RuntimeError('no CUDA')\n    os.add_dll_directory(str(Path(cuda) / 'bin'))\n    from pkg import _x\n"
-)
-NVRTC = extension("nvrtc64_112_0.dll:nvrtcVersion")
-LOADER = "MODULES = ['_heif']\ndef load(name):\n    try:\n        return importlib.import_module(name)\n"
-HEIF = extension("heif.dll", name="_heif")
-IF_IT_CAN = "try:\n    import pkg_libs\nexcept ImportError:\n    pass\nfrom . import _ext\n"
-VERDICTS = {
-    "a private module that no Python file imports, of a DLL that another package has": (
-        Verdict.RISKY,
-        {"pkg/__init__.py": "", "pkg/_bridge.cp311-win_amd64.pyd": BRIDGE},
-    ),
-    "it is public": (Verdict.BROKEN, {"pkg/__init__.py": "", "pkg/bridge.cp311-win_amd64.pyd": BRIDGE}),
-    "an optional import of a package that also has a vendor's DLL does not make up for it": (
-        Verdict.BROKEN,
-        {
-            "pkg/__init__.py": "from pkg import _x",
-            "pkg/board.py": "def show():\n    import tensorflow\n",
-            "pkg/_x.cp311-win_amd64.pyd": extension("libiomp5md.dll:omp_get_num_threads"),
-        },
-    ),
-    "CuPy adds the folder of an installed toolkit, which has NVRTC and its built-ins": (
-        Verdict.UNSURE,
-        {"pkg/__init__.py": ADDS_CUDA, "pkg/_x.cp311-win_amd64.pyd": NVRTC},
-    ),
-    "cumm asks once the import has failed": (
-        Verdict.UNSURE,
-        {"pkg/__init__.py": ONCE_IT_FAILED, "pkg/_x.cp311-win_amd64.pyd": NVRTC},
-    ),
-    "what the import does not run adds nothing": (
-        Verdict.BROKEN,
-        {
-            "pkg/__init__.py": "from pkg import _x\n",
-            "pkg/compile.py": IF_THERE_IS_CUDA,
-            "pkg/_x.cp311-win_amd64.pyd": NVRTC,
-        },
-    ),
-    "a folder that a variable names is not there": (
-        Verdict.BROKEN,
-        {"pkg/__init__.py": "import os; os.add_dll_directory(os.environ['PKG'])\n", "pkg/_heif.pyd": HEIF},
-    ),
-    "daal4py has a module for Intel MPI, which no Python file imports": (Verdict.RISKY, MPI),
-    "its DLL is not known": (
-        Verdict.BROKEN,
-        {**MPI, "pkg/mpi.cp311-win_amd64.pyd": extension("unheard-of.dll", name="mpi")},
-    ),
-    "imagecodecs has a table of its modules, and stubs for those that cannot be imported": (
-        Verdict.RISKY,
-        {"pkg/__init__.py": f"{LOADER}    except ImportError:\n        return None\n", "pkg/_heif.pyd": HEIF},
-    ),
-    "the failure is not caught": (
-        Verdict.BROKEN,
-        {"pkg/__init__.py": f"{LOADER}    finally:\n        pass\n", "pkg/_heif.pyd": HEIF},
-    ),
-    "tensorrt_bindings imports tensorrt_libs, which it does not require, if it is there": (
-        Verdict.BROKEN,
-        {"pkg/__init__.py": IF_IT_CAN, "pkg/_ext.pyd": extension("nvpkg_11.dll", name="_ext")},
-    ),
-}
-
-
-@named_cases("verdict, files", VERDICTS)
-def test_what_the_code_of_the_package_says_about_a_missing_dll(tmp_path, verdict, files):
-    report = scanned(tmp_path, files)
-    assert report.verdict is verdict
-    assert (report.first_failure is None) is (verdict is not Verdict.BROKEN)
-
-
-@pytest.mark.parametrize(
-    "listed, verdict", [("importlib.metadata.files('pkg')", "ok"), ("json.load(sys.stdin)", "unsure")]
-)
-def test_a_dll_that_code_may_load_first_is_not_called_out_of_reach(tmp_path, listed, verdict):
-    """netgen loads the DLLs that metadata lists, each by its path; the extension module then finds them loaded."""
-    init = (
-        "import ctypes, importlib.metadata, json, sys\n"
-        f"for file in {listed}:\n"
-        "    if file.match('*.dll'):\n"
-        "        ctypes.CDLL(str(file.locate()))\n"
-        "from . import _core\n"
-    )
-    files = {
-        "pkg/__init__.py": init,
-        "pkg/_core.pyd": extension("foo.dll", name="_core"),
-        "pkg/lib/foo.dll": library("foo.dll"),
-    }
-    report = scanned(tmp_path, files)
-    said = [str(item.severity) for item in report.findings if item.code == "WF305"]
-    assert (str(report.verdict), said) == (verdict, [] if verdict == "ok" else ["unsure"])
-
-
-@named_cases("requires, verdict", {"required": (["frobnicate-core==1.0"], Verdict.UNSURE), "not": ([], Verdict.BROKEN)})
-def test_a_dll_in_the_folder_of_a_distribution_that_is_required(tmp_path, requires, verdict):
-    """The __init__.py of meshlib, which adds meshlib_core.libs, is in meshlib-core."""
-    name = "glfw3-8c4b29f52180830e2de2231ea79a9248.dll"
-    files = {
-        "pkg/_core.pyd": extension(name, name="_core"),
-        f"frobnicate_core.libs/{name}": library(name),
-    }
-    wheel = build_wheel(tmp_path, files=files, requires=requires)
-    report = scan(wheel, ALONE)
-    assert report.verdict is verdict
-    (item,) = (one for one in report.findings if one.code == "WF305")
-    assert ("the code of frobnicate-core, which is required and not here" in item.message) is bool(requires)
-
-
-def test_a_dll_that_delvewheel_named_for_the_wheel_is_missing_also_where_the_failure_is_caught(tmp_path):
-    """pillow_heif catches the ImportError of its only module, and was risky, and repaired, without libde265."""
-    gone = "libde265-0-da04b6b2448c39c0b7f218769dedb2f1.dll"
-    files = {
-        "pkg/__init__.py": "try:\n    import _pkg\nexcept ImportError:\n    _pkg = None\n",
-        "_pkg.cp311-win_amd64.pyd": extension(gone, name="_pkg"),
-    }
-    wheel = build_wheel(tmp_path, files=files)
-    report = scan(wheel)
-    found = [(item.code, item.subject, str(item.severity)) for item in report.findings]
-    assert (report.verdict, found) == (Verdict.BROKEN, [("WF301", gone, "error")])
-
-
 UNREAD = "import ctypes\nctypes.CDLL(open('name').read())\n"
 
 
@@ -480,13 +284,13 @@ UNREAD = "import ctypes\nctypes.CDLL(open('name').read())\n"
     "files, promised",
     {
         "a module": (
-            {"pkg/_core.pyd": extension("foo.dll", name="_core")},
+            {"pkg/_core.pyd": "imports foo.dll"},
             True,
         ),
-        "lcm: a program": ({"bin/tool.exe": forge_dll("tool.exe", imports={"foo.dll": ["f"]})}, False),
+        "lcm: a program": ({"bin/tool.exe": "imports foo.dll"}, False),
         "Shapely 1.7: code that was not read stops a repair": (
             {
-                "pkg/_core.pyd": extension("foo.dll", name="_core"),
+                "pkg/_core.pyd": "imports foo.dll",
                 "pkg/__init__.py": UNREAD,
             },
             False,
@@ -494,7 +298,7 @@ UNREAD = "import ctypes\nctypes.CDLL(open('name').read())\n"
     },
 )
 def test_a_repair_is_promised_only_where_it_copies(tmp_path, files, promised):
-    report = scanned(tmp_path, {"pkg/__init__.py": "", "pkg/bin/foo.dll": library("foo.dll"), **files})
+    report = scanned(tmp_path, {"pkg/__init__.py": "", "pkg/bin/foo.dll": "", **files})
     (item,) = (one for one in report.findings if one.code == "WF305")
     assert "a copy beside" in item.hint
     assert [step.command for step in next_steps(report, report.findings, ())] == (

@@ -9,7 +9,7 @@ import pytest
 from tests.rules.subjects import SITE, dll, edge, linked, loads, run, subject
 from tests.support.environments import install, lay
 from tests.support.tables import named_cases
-from tests.support.wheels import build_wheel, extension, library
+from tests.support.wheels import build_wheel
 from tools.forge import forge_dll
 from wheelfix import scan
 from wheelfix.base.options import ScanOptions
@@ -53,7 +53,7 @@ def torch(folder, symbol="_Mtx_lock"):
     files = {
         "torch/__init__.py": "",
         "torch/version.py": "__version__ = '2.9.1+cpu'\ncuda = None\n",
-        "torch/lib/c10.dll": forge_dll("c10.dll", imports={"MSVCP140.dll": [symbol]}),
+        "torch/lib/c10.dll": f"imports MSVCP140.dll:{symbol}",
     }
     return build_wheel(folder, "torch", "2.9.1", files=files)
 
@@ -134,25 +134,25 @@ class TestReplay:
 
     def test_a_twin_that_its_own_code_loads_comes_first(self, tmp_path):
         code = "import ctypes, os\nctypes.CDLL(os.path.join(os.path.dirname(__file__), 'bin', 'zz.dll'))\n"
-        files = {"one/__init__.py": code, "one/bin/zz.dll": library("zz.dll:g")}
+        files = {"one/__init__.py": code, "one/bin/zz.dll": "exports g"}
         one = build_wheel(tmp_path, "one", "1", files=files)
-        two = plain(tmp_path, "two", ["f"], {"two/zz.dll": library("zz.dll")})
+        two = plain(tmp_path, "two", ["f"], {"two/zz.dll": ""})
         report = reports([one, two], together=True)["two"]
         (item,) = found(report, "WF322")
         assert (item.evidence["fails"], item.evidence["works"]) == (["one", "two"], ["two", "one"])
         assert (item.evidence["code"], item.evidence["chain"]) == (127, ["_ext.pyd", "zz.dll"])
 
     def test_a_twin_that_nothing_loads_does_no_harm(self, tmp_path):
-        files = {"one/__init__.py": "", "one/zz.dll": library("zz.dll:g")}
-        files["one/_ext.pyd"] = forge_dll("_ext.pyd")
-        files["one/other.dll"] = forge_dll("other.dll", imports={"zz.dll": ["g"]})
+        files = {"one/__init__.py": "", "one/zz.dll": "exports g"}
+        files["one/_ext.pyd"] = ""
+        files["one/other.dll"] = "imports zz.dll:g"
         one = build_wheel(tmp_path, "one", "1", files=files)
-        two = plain(tmp_path, "two", ["f"], {"two/zz.dll": library("zz.dll")})
+        two = plain(tmp_path, "two", ["f"], {"two/zz.dll": ""})
         assert not found(reports([one, two], together=True)["two"], "WF322")
 
     def test_no_order_works(self, tmp_path):
-        one = plain(tmp_path, "one", ["f"], {"one/zz.dll": library("zz.dll")})
-        two = plain(tmp_path, "two", ["g"], {"two/zz.dll": library("zz.dll:g")})
+        one = plain(tmp_path, "one", ["f"], {"one/zz.dll": ""})
+        two = plain(tmp_path, "two", ["g"], {"two/zz.dll": "exports g"})
         for report in reports([one, two], together=True).values():
             (item,) = found(report, "WF322")
             assert item.evidence["works"] == []
@@ -161,10 +161,10 @@ class TestReplay:
     def test_the_distribution_that_is_imported_is_named(self, tmp_path):
         """PyQt5's DLLs are in PyQt5-Qt5, which nobody imports."""
         code = "import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), 'bin'))\n"
-        dlls = build_wheel(tmp_path, "qtdlls", "1", files={"qt/bin/zz.dll": library("zz.dll:g")})
-        files = {"qt/__init__.py": code, "qt/_ext.pyd": forge_dll("_ext.pyd", imports={"zz.dll": ["g"]})}
+        dlls = build_wheel(tmp_path, "qtdlls", "1", files={"qt/bin/zz.dll": "exports g"})
+        files = {"qt/__init__.py": code, "qt/_ext.pyd": "imports zz.dll:g"}
         qt = build_wheel(tmp_path, "qt", "1", files=files, requires=["qtdlls"])
-        two = plain(tmp_path, "two", ["f"], {"two/zz.dll": library("zz.dll")})
+        two = plain(tmp_path, "two", ["f"], {"two/zz.dll": ""})
         (item,) = found(reports([dlls, qt, two], together=True)["two"], "WF322")
         assert item.evidence["fails"] == ["qt", "two"]
         assert "zz.dll of qtdlls" in item.message
@@ -180,9 +180,9 @@ class TestReplay:
     def test_an_order_of_three(self, tmp_path, order, code):
         """a needs f, which b's zz.dll does not have; a's and c's have all that anyone needs."""
         paths = [
-            plain(tmp_path, "a", ["f"], {"a/zz.dll": library("zz.dll:f,g")}),
-            plain(tmp_path, "b", ["g"], {"b/zz.dll": library("zz.dll:g")}),
-            plain(tmp_path, "c", ["g"], {"c/zz.dll": library("zz.dll:f,g")}),
+            plain(tmp_path, "a", ["f"], {"a/zz.dll": "exports f, g"}),
+            plain(tmp_path, "b", ["g"], {"b/zz.dll": "exports g"}),
+            plain(tmp_path, "c", ["g"], {"c/zz.dll": "exports f, g"}),
         ]
         report = reports(paths, together=True, import_order=tuple(order))["a"]
         assert (report.first_failure.code if report.first_failure else 0) == code
@@ -217,12 +217,11 @@ def test_what_the_code_sees_to_is_said():
 
 def wheel_of_two(folder: Path, init: str, *, name: str = "mesher") -> ScanReport:
     """A wheel with the packages mesh, which has a DLL, and meshcore, whose module needs it."""
-    module = extension("meshlib.dll", name="_core")
     files = {
         "mesh/__init__.py": init,
-        "mesh/meshlib.dll": library("meshlib.dll"),
+        "mesh/meshlib.dll": "",
         "meshcore/__init__.py": "from ._core import *\n",
-        "meshcore/_core.pyd": module,
+        "meshcore/_core.pyd": "imports meshlib.dll",
     }
     return scan(build_wheel(folder, name, files=files))
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -18,9 +19,9 @@ import wheelfix
 from tests.rules.subjects import SITE, dll, loads, run, subject, torch
 from tests.support.environments import install, lay
 from tests.support.nvidia import nvidia_dll, toolkit_files
-from tests.support.wheels import ALONE, build_wheel
+from tests.support.tables import read_table
+from tests.support.wheels import ALONE, build_wheel, library
 from tools.example import kepler_cu117, wheel_files, write_roots
-from tools.forge import forge_dll
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.base.values import field, frozen
 from wheelfix.cli.main import main
@@ -29,16 +30,6 @@ from wheelfix.rules import registry
 from wheelfix.rules.hints import where_from
 
 PYD = "pkg/_x.cp311-win_amd64.pyd"
-
-
-def needs(*names: str, **more: object) -> bytes:
-    """An extension module that imports ``f`` from each of these DLLs."""
-    return forge_dll("_x.pyd", imports={name: ["f"] for name in names}, exports=["PyInit__x"], **more)  # type: ignore[arg-type]
-
-
-def has(name: str, **more: object) -> bytes:
-    """A DLL that exports ``f``."""
-    return forge_dll(name, exports=["f"], **more)  # type: ignore[arg-type]
 
 
 @frozen
@@ -53,122 +44,49 @@ class Case:
     """``FILE`` of the hint: the members of a wheel that ``pip download`` would bring."""
     distribution: str = ""
     """The name that ``pip download`` is told."""
-    no_assume: tuple[str, ...] = ()
+    no_assume: Sequence[str] = ()
     name: str = "pkg"
     version: str = "1.0"
 
 
-CUDNN_PARTS = ("adv_infer", "adv_train", "cnn_infer", "cnn_train", "ops_infer", "ops_train")
-CUDNN = {
-    f"bin/{name}": has(name, version=(6, 14, 11, 8904))
-    for name in ("cudnn64_8.dll", *(f"cudnn_{part}64_8.dll" for part in CUDNN_PARTS))
-}
-MKL_NAMES = ("mkl_core", "mkl_intel_thread", "mkl_def", "mkl_avx2", "mkl_avx512", "mkl_rt", "mkl_mc3", "mkl_sequential")
-MKL = {f"mkl/latest/redist/intel64/{name}.2.dll": has(f"{name}.2.dll", version=(2023, 2, 0, 0)) for name in MKL_NAMES}
-OPENMP = {"compiler/latest/windows/redist/intel64_win/compiler/libiomp5md.dll": has("libiomp5md.dll")}
-TBB = {f"tbb/latest/redist/intel64/vc14/{name}": has(name) for name in ("tbb12.dll", "tbbmalloc.dll")}
-RUNTIME = {"msvcp140.dll": has("msvcp140.dll")}
+TABLE = read_table(__file__, "hints.toml")
+SETS = TABLE.pop("sets")
 TOOLKIT = toolkit_files("11.7")
 
+
+def case(
+    code: str,
+    needs: str = "",
+    packs: Sequence[str] = (),
+    sets: Sequence[str] = (),
+    files: Mapping[str, str] = MappingProxyType({}),
+    folder: Mapping[str, str] = MappingProxyType({}),
+    no_assume: Sequence[str] = (),
+) -> Case:
+    """A row of ``hints.toml``."""
+    own = {PYD: f"imports {needs}"} if needs else {}
+    own |= {f"pkg/{Path(path).name}": words for name in packs for path, words in SETS[name].items()}
+    there = {path: words for name in sets for path, words in SETS[name].items()}
+    return Case(code, {**own, **files}, {**there, **folder}, no_assume=no_assume)
+
+
 CASES = {
-    "code loads a DLL by its path": Case(
-        "WF314",
-        {"pkg/__init__.py": b"import ctypes, os\nctypes.CDLL(os.path.join(os.path.dirname(__file__), 'a', 'x.dll'))\n"},
-        folder={"x.dll": has("x.dll")},
-    ),
-    "unknown": Case("WF301", {PYD: needs("foo.dll")}, {"foo.dll": has("foo.dll")}),
+    **{name: case(**row) for name, row in TABLE.items()},
     "cuda": Case(
         "WF301",
-        {PYD: needs("cublas64_11.dll")},
+        {PYD: "imports cublas64_11.dll"},
         TOOLKIT,
         {f"nvidia/cublas/bin/{name}": TOOLKIT[f"bin/{name}"] for name in ("cublas64_11.dll", "cublasLt64_11.dll")},
         "nvidia_cublas_cu11",
     ),
-    "cudnn": Case("WF301", {PYD: needs("cudnn64_8.dll")}, CUDNN),
-    "mkl": Case("WF301", {PYD: needs("mkl_rt.2.dll")}, MKL | OPENMP),
-    "openmp": Case("WF301", {PYD: needs("libiomp5md.dll")}, MKL | OPENMP),
-    "tbb": Case("WF301", {PYD: needs("tbb12.dll")}, TBB),
-    "runtime": Case("WF301", {PYD: needs("msvcp140.dll")}, RUNTIME, no_assume=("vcredist",)),
-    "part": Case(
-        "WF302",
-        {PYD: needs("cudnn64_8.dll"), "pkg/cudnn64_8.dll": CUDNN["bin/cudnn64_8.dll"]},
-        CUDNN,
-    ),
-    "optional": Case("WF303", {PYD: needs("tbb12.dll"), "pkg/tbb12.dll": has("tbb12.dll")}, TBB),
-    "delay": Case(
-        "WF304",
-        {PYD: forge_dll("_x.pyd", delay_imports={"foo.dll": ["f"]}, exports=["PyInit__x"])},
-        {"foo.dll": has("foo.dll")},
-    ),
-    "elsewhere": Case("WF305", {PYD: needs("foo.dll"), "pkg/bin/foo.dll": has("foo.dll")}),
-    "vcredist": Case("WF306", {PYD: needs("msvcp140.dll")}, RUNTIME),
-    "forwarder": Case(
-        "WF311",
-        {PYD: needs("stub.dll"), "pkg/stub.dll": forge_dll("stub.dll", forwarders={"f": "real.f"})},
-        {"real.dll": has("real.dll")},
-    ),
-    "copy": Case("WF312", {PYD: needs("foo.dll"), "pkg/foo.dll": has("foo.dll"), "pkg/bin/foo.dll": has("foo.dll")}),
-    "root": Case("WF610", {PYD: needs("foo.dll"), "pkg/foo.dll": has("foo.dll"), "stray.dll": has("stray.dll")}),
     "nvrtc": Case(
         "WF407",
         {
-            PYD: needs("nvrtc64_112_0.dll"),
+            PYD: "imports nvrtc64_112_0.dll",
             "pkg/nvrtc64_112_0.dll": nvidia_dll("nvrtc64_112_0.dll", "11.7.99"),
-            "pkg/nvrtc-builtins64_118.dll": has("nvrtc-builtins64_118.dll"),
+            "pkg/nvrtc-builtins64_118.dll": "",
         },
         TOOLKIT,
-    ),
-    "mixed-cudnn": Case(
-        "WF404",
-        {
-            PYD: needs("cudnn64_8.dll"),
-            **{f"pkg/{Path(path).name}": data for path, data in CUDNN.items()},
-            "pkg/cudnn_ops_infer64_8.dll": has("cudnn_ops_infer64_8.dll", version=(6, 14, 11, 8700)),
-        },
-        CUDNN,
-    ),
-    "mixed-mkl": Case(
-        "WF408",
-        {
-            PYD: needs("mkl_rt.2.dll"),
-            **{f"pkg/{Path(path).name}": data for path, data in MKL.items()},
-            "pkg/libiomp5md.dll": has("libiomp5md.dll"),
-            "pkg/mkl_core.2.dll": has("mkl_core.2.dll", version=(2022, 1, 0, 0)),
-        },
-        MKL | OPENMP,
-    ),
-    "odd-mkl": Case(
-        "WF408",
-        {
-            PYD: needs("mkl_rt.2.dll"),
-            **{f"pkg/{Path(path).name}": data for path, data in MKL.items()},
-            "pkg/libiomp5md.dll": has("libiomp5md.dll"),
-            "pkg/mkl_def.1.dll": has("mkl_def.1.dll"),
-        },
-        MKL | OPENMP,
-    ),
-    "odd-cudnn": Case(
-        "WF404",
-        {
-            PYD: needs("cudnn64_8.dll"),
-            **{f"pkg/{Path(path).name}": data for path, data in CUDNN.items()},
-            "pkg/cudnn_ops64_9.dll": has("cudnn_ops64_9.dll"),
-        },
-        CUDNN,
-    ),
-    "python": Case("WF301", {PYD: needs("libcrypto-3.dll")}, {"libcrypto-3.dll": has("libcrypto-3.dll")}),
-    "contracts": Case(
-        "WF602",
-        {
-            PYD: needs("python311.dll"),
-            **{f"pkg/{n}": has(n) for n in ("api-ms-win-core-file-l1-1-0.dll", "ucrtbase.dll")},
-        },
-    ),
-    "driver": Case("WF601", {PYD: needs("nvcuda.dll"), "pkg/nvcuda.dll": has("nvcuda.dll")}),
-    "driver-at-root": Case("WF601", {PYD: needs("python311.dll"), "nvcuda.dll": has("nvcuda.dll")}),
-    "system": Case(
-        "WF602",
-        {PYD: needs("kernel32.dll"), "pkg/kernel32.dll": has("kernel32.dll"), "pkg/user32.dll": has("user32.dll")},
     ),
 }
 
@@ -241,9 +159,9 @@ def test_torch(tmp_path, run):
 
 def test_a_dll_of_another_distribution(tmp_path, run):
     """WF305 in a set: a repair does not see the other wheels, so the hint names the one that has the DLL."""
-    files = {"pkg/__init__.py": b"", PYD: needs("flux.dll")}
+    files = {"pkg/__init__.py": b"", PYD: "imports flux.dll"}
     wheel = build_wheel(tmp_path, files=files, requires=["flux"])
-    build_wheel(tmp_path / "downloads", "flux", "1.0", "py3-none-win_amd64", {"flux/bin/flux.dll": has("flux.dll")})
+    build_wheel(tmp_path / "downloads", "flux", "1.0", "py3-none-win_amd64", {"flux/bin/flux.dll": ""})
     options = ScanOptions(roots=RootOptions(discover=False), beside=(tmp_path / "downloads",))
 
     def outside(path: Path) -> list[wheelfix.Finding]:
@@ -257,9 +175,9 @@ def test_a_dll_of_another_distribution(tmp_path, run):
 
 
 def test_strays_of_an_environment(tmp_path, run):
-    files = {"pkg/__init__.py": b"", PYD: needs("foo.dll"), "pkg/foo.dll": has("foo.dll")}
+    files = {"pkg/__init__.py": b"", PYD: "imports foo.dll", "pkg/foo.dll": ""}
     install(build_wheel(tmp_path, files=files), tmp_path / "env")
-    (tmp_path / "env" / "Lib" / "site-packages" / "pkg" / "left.dll").write_bytes(has("left.dll"))
+    (tmp_path / "env" / "Lib" / "site-packages" / "pkg" / "left.dll").write_bytes(library("left.dll"))
     options = ALONE
 
     def strays() -> list[wheelfix.Finding]:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import wheelfix
-from tests.rules.test_hint_commands import CASES, PYD, Case, has, made, needs
+from tests.rules.test_hint_commands import CASES, PYD, Case, made
 from tests.support.environments import install, lay
 from tests.support.wheels import build_wheel
 from wheelfix.base.options import RootOptions, ScanOptions
@@ -47,8 +47,8 @@ class Run:
 
 
 UNKNOWN = CASES["unknown"]
-SOUND = Case("", {PYD: needs("foo.dll"), "pkg/foo.dll": has("foo.dll")})
-WITH_DRIVER = replace(CASES["driver"], files={**CASES["driver"].files, "pkg/dbghelp.dll": has("dbghelp.dll")})
+SOUND = Case("", {PYD: "imports foo.dll", "pkg/foo.dll": ""})
+WITH_DRIVER = replace(CASES["driver"], files={**CASES["driver"].files, "pkg/dbghelp.dll": ""})
 MIXED = {
     name: replace(
         CASES[name], files={path.replace("pkg/", "torch/lib/"): data for path, data in CASES[name].files.items()}
@@ -175,7 +175,7 @@ def test_wheel_pack_and_unpack(tmp_path):
     wheel = made(SOUND, tmp_path)
     program("wheel", "unpack", str(wheel), "-d", "unpacked", folder=tmp_path)
     (folder,) = (tmp_path / "unpacked").iterdir()
-    (folder / "pkg" / "more.dll").write_bytes(has("more.dll"))
+    lay(folder / "pkg", {"more.dll": ""})
     (tmp_path / "packed").mkdir()
     program("wheel", "pack", str(folder), "-d", "packed", folder=tmp_path)
     (packed,) = (tmp_path / "packed").iterdir()
@@ -205,9 +205,9 @@ OPTIONS = ScanOptions(roots=RootOptions(discover=False), jobs=1)
 
 def user_and_flux(folder: Path) -> tuple[Path, Path]:
     code = "import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), 'bin'))\n"
-    files = {"user/__init__.py": "import flux\nfrom user import _x\n", "user/_x.pyd": needs("flux.dll")}
+    files = {"user/__init__.py": "import flux\nfrom user import _x\n", "user/_x.pyd": "imports flux.dll"}
     user = build_wheel(folder / "dist", "user", files=files, requires=["flux>=2"])
-    flux = {"flux/__init__.py": code, "flux/bin/flux.dll": has("flux.dll")}
+    flux = {"flux/__init__.py": code, "flux/bin/flux.dll": ""}
     return user, build_wheel(folder / "wheels", "flux", "2.1", files=flux)
 
 

@@ -5,7 +5,7 @@ import pytest
 from tests.rules.subjects import LIB, SITE, dll, edge, loads, run, subject, torch
 from tests.support.environments import install, lay
 from tests.support.tables import named_cases
-from tests.support.wheels import ALONE, build_wheel, extension, library
+from tests.support.wheels import ALONE, build_wheel, library
 from tools.forge import forge_dll
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.exam.scan import scan
@@ -63,8 +63,8 @@ def test_what_an_engine_loads_by_itself_is_not_a_copy_that_nothing_loads(beside,
 def environment(tmp_path, extra):
     files = {
         "pkg/__init__.py": "import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), 'bin'))\n",
-        "pkg/_core.cp311-win_amd64.pyd": forge_dll("_core.pyd", imports={"helper.dll": ["f"]}),
-        "pkg/bin/helper.dll": library("helper.dll"),
+        "pkg/_core.cp311-win_amd64.pyd": "imports helper.dll",
+        "pkg/bin/helper.dll": "",
     }
     wheel = build_wheel(tmp_path, files=files)
     return lay(install(wheel, tmp_path / "env"), {"python.exe": b"", "python311.dll": b"", **extra})
@@ -73,8 +73,7 @@ def environment(tmp_path, extra):
 def test_a_file_beside_python_exe_that_is_loaded_instead(tmp_path):
     clean = scan(environment(tmp_path / "clean", {}), ALONE)
     assert [finding.code for finding in clean.findings] == []
-    other = library("helper.dll")
-    report = scan(environment(tmp_path / "other", {"helper.dll": other}), ALONE)
+    report = scan(environment(tmp_path / "other", {"helper.dll": ""}), ALONE)
     (found,) = [finding for finding in report.findings if finding.code == "WF313"]
     assert found.subject.endswith("helper.dll")
     assert "not the package's own" in found.message
@@ -101,8 +100,8 @@ def test_a_file_of_another_distribution_is_not_to_be_removed(tmp_path):
     loads_own = "import ctypes, os\nctypes.CDLL(os.path.join(os.path.dirname(__file__), 'helper.dll'))\n"
     files = {
         "pkg/__init__.py": "import first\n",
-        "pkg/_core.pyd": extension("helper.dll", name="_core"),
-        "pkg/helper.dll": library("helper.dll"),
+        "pkg/_core.pyd": "imports helper.dll",
+        "pkg/helper.dll": "",
     }
     for number, exports in enumerate((["f"], ["f", "g"])):
         here = tmp_path / str(number)

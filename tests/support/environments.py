@@ -7,6 +7,12 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.support.images import content
+from tests.support.wheels import ALONE
+from wheelfix.base.values import replace
+from wheelfix.exam.scan import scan_all
+from wheelfix.model import ScanReport
+
 
 def install(wheel: Path, prefix: Path, site: Path | None = None) -> Path:
     """Unpack a wheel into a prefix, ``.data`` folders and their rows of RECORD included, and return the prefix."""
@@ -34,9 +40,21 @@ def install(wheel: Path, prefix: Path, site: Path | None = None) -> Path:
 
 
 def lay(prefix: Path, files: Mapping[str, bytes | str]) -> Path:
-    """Write files below a prefix and return it."""
+    """Write files below a prefix and return it; images may be in words."""
     for name, data in files.items():
         path = prefix / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data.encode() if isinstance(data, str) else data)
+        path.write_bytes(content(name, data))
     return prefix
+
+
+def reports(*paths: Path, **options: object) -> dict[str, ScanReport]:
+    """The reports about wheels and environments, by the name of each distribution."""
+    found = list(scan_all(paths, replace(ALONE, jobs=1, **options)))
+    assert all(isinstance(one, ScanReport) for one in found), found
+    return {one.name: one for one in found}
+
+
+def faults(report: ScanReport) -> set[str]:
+    """The codes of errors, and of what could not be told."""
+    return {finding.code for finding in report.findings if finding.severity in ("error", "unsure")}

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.support.images import content
 from tools.forge import forge_dll
 from wheelfix.base.options import RootOptions, ScanOptions
 
@@ -34,13 +35,13 @@ def build_wheel(
     """Write ``name-version-tags.whl`` into ``folder`` and return its path.
 
     ``tags`` is one compressed tag (``py2.py3-none-any``) or several of them, which must share two of their three
-    parts. ``files`` are the members besides dist-info, in archive order; a given dist-info file (``METADATA``,
-    ``WHEEL``, ``top_level.txt``, …) takes the place of the built one, and RECORD is always computed.
+    parts. ``files`` are the members besides dist-info, in archive order, and may have images in words (``images.py``);
+    a given dist-info file (``METADATA``, ``WHEEL``, …) takes the place of the built one, and RECORD is always computed.
     """
     tag_list = [tags] if isinstance(tags, str) else list(tags)
     stem = f"{_escape(name)}-{version}"
     info = f"{stem}.dist-info"
-    members = {path: _bytes(data) for path, data in (files or {}).items()}
+    members = {path: content(path, data) for path, data in (files or {}).items()}
     members.setdefault(f"{info}/METADATA", _metadata(name, version, requires, extra_metadata))
     members.setdefault(f"{info}/WHEEL", _wheel(tag_list, purelib))
     ordered = sorted(members, key=lambda path: path.startswith(f"{info}/"))
@@ -94,10 +95,6 @@ def _named(dll: str) -> tuple[str, list[str]]:
 
 def _escape(name: str) -> str:
     return re.sub(r"[-_.]+", "_", name)
-
-
-def _bytes(data: bytes | str) -> bytes:
-    return data.encode() if isinstance(data, str) else data
 
 
 def _csv(path: str) -> str:

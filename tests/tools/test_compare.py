@@ -12,17 +12,16 @@ import pytest
 
 from tests.real.listing import listed
 from tests.support.tables import named_cases
-from tests.support.wheels import build_wheel, library
+from tests.support.wheels import build_wheel
 from tools import compare
 from tools.compare import Answer, Row, Subject, Version, crash_in, differences, page, subjects, usual_base
 from tools.damages import damage
-from tools.forge import forge_dll
 
 RECORD = "p-1.0.dist-info/RECORD"
 FILES = {
     "p/__init__.py": "import os\n\ndef add():\n    os.add_dll_directory('a')\n    os.add_dll_directory('b')\n\nadd()\n",
-    "p/_m.cp311-win_amd64.pyd": forge_dll("_m.pyd", imports={"near.dll": ["call"]}),
-    "p/near.dll": library("near.dll:call"),
+    "p/_m.cp311-win_amd64.pyd": "imports near.dll:call",
+    "p/near.dll": "exports call",
 }
 
 

@@ -10,7 +10,6 @@ import pytest
 
 from tests.support.wheels import build_wheel
 from tools import take_one_out
-from tools.forge import forge_dll
 from tools.import_tables import read_tables
 from tools.take_one_out import Row, need_of, page, rows_of, write_without
 
@@ -19,30 +18,24 @@ pytestmark = pytest.mark.slow
 PYD = ".cp311-win_amd64.pyd"
 
 
-def image(name: str, *needs: str, delayed: tuple[str, ...] = ()) -> bytes:
-    return forge_dll(
-        name, imports={need: ["call"] for need in needs}, delay_imports={n: ["call"] for n in delayed}, exports=["call"]
-    )
-
-
 FILES = {
     "p/__init__.py": "from p import _m\ntry:\n    from p import _g\nexcept ImportError:\n    _g = None\n",
     "p/load.py": "import ctypes, os\nctypes.CDLL(os.path.join(os.path.dirname(__file__), 'coded.dll'))\n",
-    f"p/_m{PYD}": image("_m.pyd", "Near.dll", "msvcp140.dll", "mkl_rt.2.dll", "twice.dll", delayed=("late.dll",)),
-    f"p/_g{PYD}": image("_g.pyd", "guarded.dll"),
-    f"p/tests/_t{PYD}": image("_t.pyd", "tested.dll"),
-    "p/_other.cp310-win_amd64.pyd": image("_other.pyd", "tested.dll"),
-    "p/near.dll": image("near.dll", "far.dll"),
-    "p.libs/far.dll": image("far.dll"),
-    "p.libs/guarded.dll": image("guarded.dll"),
-    "p.libs/late.dll": image("late.dll"),
-    "p.libs/coded.dll": image("coded.dll"),
-    "p.libs/tested.dll": image("tested.dll"),
-    "p.libs/msvcp140.dll": image("msvcp140.dll"),
-    "p.libs/mkl_rt.2.dll": image("mkl_rt.2.dll"),
-    "p.libs/twice.dll": image("twice.dll"),
-    "p/twice.dll": image("twice.dll"),
-    "p.libs/lonely.dll": image("lonely.dll"),
+    f"p/_m{PYD}": "imports Near.dll, msvcp140.dll, mkl_rt.2.dll, twice.dll; delays late.dll",
+    f"p/_g{PYD}": "imports guarded.dll",
+    f"p/tests/_t{PYD}": "imports tested.dll",
+    "p/_other.cp310-win_amd64.pyd": "imports tested.dll",
+    "p/near.dll": "imports far.dll",
+    "p.libs/far.dll": "",
+    "p.libs/guarded.dll": "",
+    "p.libs/late.dll": "",
+    "p.libs/coded.dll": "",
+    "p.libs/tested.dll": "",
+    "p.libs/msvcp140.dll": "",
+    "p.libs/mkl_rt.2.dll": "",
+    "p.libs/twice.dll": "",
+    "p/twice.dll": "",
+    "p.libs/lonely.dll": "",
 }
 
 

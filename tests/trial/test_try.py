@@ -16,7 +16,6 @@ from tests.support.tables import named_cases
 from tests.support.views import make_view
 from tests.support.wheels import build_wheel, extension, library
 from tests.trial.host import HostPython
-from tools.forge import forge_dll
 from wheelfix.cli.main import main
 from wheelfix.errors import EnvironmentFailure
 from wheelfix.loader.profile import Profile
@@ -74,8 +73,7 @@ def test_an_error_without_dlls_is_a_failure_and_no_difference(unpacking, tmp_pat
 def test_a_difference_has_a_code_of_its_own(unpacking, tmp_path, run):
     """The host imports what Windows could not: the prediction says 126 for code that is skipped here."""
     code = "import sys\nif sys.platform == 'win32':\n    from . import _m\n"
-    needs = extension("absent.dll", name="_m")
-    path = wheel_of(tmp_path, code, **{"p/_m.cp311-win_amd64.pyd": needs})
+    path = wheel_of(tmp_path, code, **{"p/_m.cp311-win_amd64.pyd": "imports absent.dll"})
     out = run("try", path, "--module", "p", code=6).out
     assert "PREDICTION WAS WRONG" in out
     assert "Please report it" in out
@@ -219,11 +217,6 @@ HERE = "os.path.join(os.path.dirname(__file__)"
 TAIL = ".cp311-win_amd64.pyd"
 
 
-def module(name: str, *needs: str) -> bytes:
-    wanted = {"KERNEL32.dll": ["Sleep"], **{need: ["call"] for need in needs}}
-    return forge_dll(f"{name}.pyd", imports=wanted, exports=[f"PyInit_{name}"])
-
-
 def answers(folder: Path, **files: bytes | str) -> dict[str, tuple[str, int, str]]:
     """What is expected of each module of a package ``p``; files are named without folder and ending."""
     members = {f"p/{name}{'.py' if isinstance(data, str) else TAIL}": data for name, data in files.items()}
@@ -240,26 +233,30 @@ FINE = ("works", 0, "")
 
 
 def test_each_module_has_its_own_answer(tmp_path):
-    found = answers(tmp_path, __init__="", _a=module("_a"), _b=module("_b", "absent.dll"))
+    found = answers(tmp_path, __init__="", _a=extension(name="_a"), _b=extension("absent.dll", name="_b"))
     assert found == {"p": FINE, "p._a": FINE, "p._b": ("fails", 126, "_b")}
 
 
 def test_what_the_package_imports_fails_first(tmp_path):
     """The module that an import names is the first that the package's own __init__ imports."""
-    files = {"__init__": "from . import _z, _a\n", "_a": module("_a", "absent.dll"), "_z": module("_z", "gone.dll")}
+    files = {
+        "__init__": "from . import _z, _a\n",
+        "_a": extension("absent.dll", name="_a"),
+        "_z": extension("gone.dll", name="_z"),
+    }
     failed = ("fails", 126, "_z")
     assert answers(tmp_path, **files) == {"p": failed, "p._a": failed, "p._z": failed}
 
 
 def test_a_failure_that_is_caught_is_none(tmp_path):
     code = "try:\n    from . import _a\nexcept ImportError:\n    _a = None\n"
-    found = answers(tmp_path, __init__=code, _a=module("_a", "absent.dll"))
+    found = answers(tmp_path, __init__=code, _a=extension("absent.dll", name="_a"))
     assert found == {"p": FINE, "p._a": ("fails", 126, "_a")}
 
 
 def test_a_condition_makes_it_unsure(tmp_path):
     code = "import time\nif time.time() % 2:\n    from . import _a\n"
-    found = answers(tmp_path, __init__=code, _a=module("_a", "absent.dll"))
+    found = answers(tmp_path, __init__=code, _a=extension("absent.dll", name="_a"))
     assert found["p"][0] == "unsure"
     assert found["p._a"][0] != "works"
 
@@ -278,7 +275,7 @@ def test_python_code_that_loads(code, answer, tmp_path):
 
 def test_top_level_modules(tmp_path):
     files = {
-        "single.py": "", "_fast.pyd": module("_fast"), "pkg/__init__.py": "", "pkg/sub/__init__.py": "",
+        "single.py": "", "_fast.pyd": "", "pkg/__init__.py": "", "pkg/sub/__init__.py": "",
         "space/inner/__init__.py": "", "tests/__init__.py": "", "not-a-name/__init__.py": "", "pkg.libs/x.dll": b"",
     }  # fmt: skip
     wheel = build_wheel(tmp_path / "dist", "several", files=files)
@@ -320,7 +317,7 @@ def test_a_module_without_its_entry(tmp_path):
 def test_names_that_are_imported_when_they_are_asked_for(tmp_path):
     """tornado and scipy have such a ``__getattr__``: importing them imports nothing by it."""
     code = "import importlib\ndef __getattr__(name):\n    return importlib.import_module('.' + name, __name__)\n"
-    found = answers(tmp_path, __init__=code, _a=module("_a", "absent.dll"))
+    found = answers(tmp_path, __init__=code, _a=extension("absent.dll", name="_a"))
     assert found == {"p": FINE, "p._a": ("fails", 126, "_a")}
 
 
@@ -330,14 +327,14 @@ def test_code_that_needs_what_users_install(tmp_path):
         "import ctypes\ntry:\n    ctypes.WinDLL('gssapi64.dll')\nexcept OSError:\n"
         "    raise OSError('install Kerberos') from None\nfrom . import _a\n"
     )
-    assert answers(tmp_path, __init__=code, _a=module("_a", "absent.dll"))["p"] == ("fails", 0, "")
+    assert answers(tmp_path, __init__=code, _a=extension("absent.dll", name="_a"))["p"] == ("fails", 0, "")
 
 
 @pytest.mark.parametrize("python, wanted", [((3, 14), "PyInit__core"), ((3, 15), "PyModExport__core or PyInit__core")])
 def test_a_module_without_an_entry_is_expected_to_fail_as_its_python_says(python, wanted):
     files = {
         "Lib/site-packages/pkg/__init__.py": "from . import _core\n",
-        "Lib/site-packages/pkg/_core.pyd": library("_core.pyd:PyInit_other"),
+        "Lib/site-packages/pkg/_core.pyd": "exports PyInit_other",
     }
     view = make_view(files)
     expected = expected_end(view, import_end(view, Profile(python=python), "pkg"))
@@ -356,7 +353,7 @@ from . import _a
 @pytest.mark.parametrize("bare, verdict, answer", [(True, "broken", "fails"), (False, "unsure", "unsure")])
 def test_the_report_is_for_the_machine_of_the_prediction(bare, verdict, answer, tmp_path):
     """As CuPy 11: under Wine there is no toolkit that CUDA_PATH could name."""
-    members = {"cupy/__init__.py": LOOKS_FOR_CUDA, f"cupy/_a{TAIL}": module("_a", "cublas64_12.dll")}
+    members = {"cupy/__init__.py": LOOKS_FOR_CUDA, f"cupy/_a{TAIL}": "imports KERNEL32.dll:Sleep, cublas64_12.dll:call"}
     members["cupy/_environment.py"] = "def _setup_win32_dll_directory(): ...\n"
     wheel = build_wheel(tmp_path / "dist", "cupy-cuda12x", "12.0", files=members)
     (tmp_path / "environment" / "Lib" / "site-packages").mkdir(parents=True)
@@ -367,13 +364,16 @@ def test_the_report_is_for_the_machine_of_the_prediction(bare, verdict, answer, 
 
 def test_modules_in_folders_that_the_path_file_of_another_names(tmp_path):
     """Of win32api, which pywin32 has in such a folder, ``try`` said that it is not there."""
-    folders = {"pywin32.pth": "win32\nwin32\\lib\n", f"win32/win32api{TAIL}": module("win32api")}
+    folders = {"pywin32.pth": "win32\nwin32\\lib\n", f"win32/win32api{TAIL}": ""}
     others = {**folders, "win32/lib/win32con.py": ""}
     lay(
         tmp_path / "environment",
         {"python.exe": "", **{f"Lib/site-packages/{name}": data for name, data in others.items()}},
     )
-    code = {"p/__init__.py": "import win32api, win32con\nfrom . import _a\n", f"p/_a{TAIL}": module("_a")}
+    code = {
+        "p/__init__.py": "import win32api, win32con\nfrom . import _a\n",
+        f"p/_a{TAIL}": "",
+    }
     wheel = build_wheel(tmp_path / "dist", "p", files=code, requires=["pywin32"])
     with expectations(wheel, tmp_path / "environment") as expected:
         assert expected.of("p").answer.value == "works"
@@ -391,7 +391,10 @@ AFTER_A_CONDITION = "from ._a import x\nif x():\n    ctypes.CDLL('vcruntime140.d
 )
 def test_a_module_that_is_neither_installed_nor_required(before, verdict, answer, tmp_path):
     """intel-extension-for-pytorch imports setuptools; a scan with the environment was "ok"."""
-    members = {"p/__init__.py": f"import ctypes\n{before}import setuptools\n", f"p/_a{TAIL}": module("_a")}
+    members = {
+        "p/__init__.py": f"import ctypes\n{before}import setuptools\n",
+        f"p/_a{TAIL}": "",
+    }
     wheel = build_wheel(tmp_path / "dist", "p", files=members)
     lay(tmp_path / "environment", {"python.exe": b"", "Lib/site-packages/six.py": b""})
     with expectations(wheel, tmp_path / "environment") as expected:

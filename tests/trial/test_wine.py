@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.oracle.wine import wine_options
-from tests.support.wheels import build_wheel, extension, library
+from tests.support.wheels import build_wheel
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.model import Machine
 from wheelfix.trial import wine
@@ -89,10 +89,16 @@ def write(folder: Path, name: str, files: Mapping[str, bytes | str]) -> str:
 @pytest.mark.slow
 def test_wheels_are_imported_as_predicted(tmp_path, run):
     wine_words = wine_options()
-    needs = extension("KERNEL32.dll:Sleep", "helper.dll:call", name="_m")
     wheels = [
-        write(tmp_path, "good", {"good/__init__.py": LOADS, "good/helper.dll": library("helper.dll:call")}),
-        write(tmp_path, "bad", {"bad/__init__.py": "from . import _m\n", "bad/_m.cp311-win_amd64.pyd": needs}),
+        write(tmp_path, "good", {"good/__init__.py": LOADS, "good/helper.dll": "exports call"}),
+        write(
+            tmp_path,
+            "bad",
+            {
+                "bad/__init__.py": "from . import _m\n",
+                "bad/_m.cp311-win_amd64.pyd": "imports KERNEL32.dll:Sleep, helper.dll:call",
+            },
+        ),
         write(tmp_path, "code", {"code_/__init__.py": LOADS}),
     ]
     before = leftovers()

@@ -1,8 +1,7 @@
 """Packages such as llama-cpp-python, whose DLL a function of another file loads: they need no module of their own."""
 
 from tests.support.tables import named_cases
-from tests.support.wheels import build_wheel, library
-from tools.forge import forge_dll
+from tests.support.wheels import build_wheel
 from wheelfix import scan
 
 LOADER = """
@@ -35,8 +34,8 @@ def report_of(tmp_path, *without):
         "pkg/__init__.py": "from .api import *\n",
         "pkg/api.py": CALLER,
         "pkg/loader.py": LOADER,
-        CORE: forge_dll("core.dll", imports={"part.dll": ["f"]}),
-        PART: library("part.dll"),
+        CORE: "imports part.dll",
+        PART: "",
     }
     kept = {path: data for path, data in files.items() if path not in without}
     return scan(build_wheel(tmp_path, "pkg", "1.0", "py3-none-win_amd64", kept))

@@ -29,10 +29,10 @@ def report_of(tmp_path, classifiers, *, without=(), version="4.8.4", inside=b"")
     )
     files = {
         "ctranslate2/__init__.py": CODE,
-        "ctranslate2/_ext.cp311-win_amd64.pyd": forge_dll("_ext.pyd", imports={"ctranslate2.dll": ["f"]}),
+        "ctranslate2/_ext.cp311-win_amd64.pyd": "imports ctranslate2.dll",
         "ctranslate2/ctranslate2.dll": library,
-        "ctranslate2/cudnn64_9.dll": forge_dll("cudnn64_9.dll"),
-        "ctranslate2/libiomp5md.dll": forge_dll("libiomp5md.dll", exports=["g"]),
+        "ctranslate2/cudnn64_9.dll": "",
+        "ctranslate2/libiomp5md.dll": "exports g",
     }
     more = [f"Classifier: Environment :: GPU :: NVIDIA CUDA :: {one}" for one in classifiers]
     kept = {path: data for path, data in files.items() if path not in without}

@@ -47,7 +47,7 @@ def test_where_cuda_comes_from(name, extra, clause, tmp_path):
     files = {
         "cupy/__init__.py": INIT,
         "cupy/_environment.py": ENVIRONMENT,
-        "cupy/_core.cp311-win_amd64.pyd": forge_dll("_core.pyd", imports={f"cublas64_{name[9:11]}.dll": ["f"]}),
+        "cupy/_core.cp311-win_amd64.pyd": f"imports cublas64_{name[9:11]}.dll",
     }
     report = scan(build_wheel(tmp_path, name, "14.2.0", files=files, extra_metadata=extra))
     reported = {finding.subject: finding for finding in report.findings if finding.code == "WF301"}

@@ -2,7 +2,6 @@
 
 from tests.support.tables import named_cases
 from tests.support.views import make_view
-from tests.support.wheels import library
 from wheelfix.loader.packageloading import ORDINARY, loading_of
 from wheelfix.loader.predict import predict
 from wheelfix.loader.profile import Profile
@@ -24,12 +23,12 @@ def files(without=(), code=CODE):
     found = {
         f"{SITE}intel_extension_for_pytorch/__init__.py": code,
         f"{SITE}intel_extension_for_pytorch/_version.py": '__version__ = "2.8.10+xpu"\n',
-        f"{BIN}esimd_kernels.dll": library("esimd_kernels.dll", "c10.dll", "sycl8.dll"),
-        f"{BIN}intel-ext-pt-gpu.dll": library("intel-ext-pt-gpu.dll", "esimd_kernels.dll", "torch_cpu.dll"),
+        f"{BIN}esimd_kernels.dll": "imports c10.dll, sycl8.dll",
+        f"{BIN}intel-ext-pt-gpu.dll": "imports esimd_kernels.dll, torch_cpu.dll",
         f"{SITE}torch/__init__.py": "import os\n",
-        f"{SITE}torch/lib/c10.dll": library("c10.dll"),
-        f"{SITE}torch/lib/torch_cpu.dll": library("torch_cpu.dll", "c10.dll"),
-        "Library/bin/sycl8.dll": library("sycl8.dll"),
+        f"{SITE}torch/lib/c10.dll": "",
+        f"{SITE}torch/lib/torch_cpu.dll": "imports c10.dll",
+        "Library/bin/sycl8.dll": "",
     }
     return {path: data for path, data in found.items() if path not in without}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.views import make_view
-from tests.support.wheels import build_wheel, extension, library
+from tests.support.wheels import build_wheel
 from wheelfix import scan
 from wheelfix.base.options import ScanOptions
 from wheelfix.loader.packages import kivy
@@ -40,7 +40,6 @@ for d in [sys.prefix, site.USER_BASE]:
     if isdir(p):
         os.add_dll_directory(p)
 """
-IMAGE = extension("SDL2_image.dll", name="_img_sdl2")
 
 
 def scanned(folder: Path, dlls: dict[str, bytes]) -> ScanReport:
@@ -50,21 +49,25 @@ def scanned(folder: Path, dlls: dict[str, bytes]) -> ScanReport:
     beside = build_wheel(
         folder / "other", "kivy_deps.sdl2", "0.8.0", files={"kivy_deps/sdl2/__init__.py": DEPENDENCY, **files}
     )
-    own = {"kivy/__init__.py": INIT, "kivy/core/__init__.py": "", "kivy/core/_img_sdl2.cp311-win_amd64.pyd": IMAGE}
+    own = {
+        "kivy/__init__.py": INIT,
+        "kivy/core/__init__.py": "",
+        "kivy/core/_img_sdl2.cp311-win_amd64.pyd": "imports SDL2_image.dll",
+    }
     needs = ["Requires-Dist: kivy_deps.sdl2"]
     wheel = build_wheel(folder / "own", "Kivy", "2.3.1", files=own, extra_metadata=needs)
     return scan(wheel, options=ScanOptions(beside=(beside,)))
 
 
 def test_the_folder_of_a_dependency_is_searched(tmp_path):
-    report = scanned(tmp_path, {"SDL2_image.dll": library("SDL2_image.dll")})
+    report = scanned(tmp_path, {"SDL2_image.dll": ""})
     assert report.first_failure is None
     assert report.verdict is Verdict.OK, report.findings
 
 
 def test_a_dll_that_the_dependency_does_not_have_may_be_in_another_one(tmp_path):
     """The set is not complete, and Kivy catches the failure: no error is claimed."""
-    report = scanned(tmp_path, {"SDL2.dll": library("SDL2.dll")})
+    report = scanned(tmp_path, {"SDL2.dll": ""})
     assert report.first_failure is None
     assert report.verdict is Verdict.RISKY
 

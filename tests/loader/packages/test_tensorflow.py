@@ -1,7 +1,6 @@
 """TensorFlow: its builds for CUDA say for which; the names follow from that."""
 
 from tests.support.wheels import build_wheel
-from tools.forge import forge_dll
 from wheelfix import scan
 
 CUDA = (
@@ -12,12 +11,11 @@ PLAIN = "('is_cuda_build', False), ('msvcp_dll_names', 'msvcp140.dll,msvcp140_1.
 
 
 def report_of(tmp_path, build):
-    internal = forge_dll("_pywrap_tensorflow_internal.pyd", imports={"KERNEL32.dll": ["Sleep"]})
     files = {
         "tensorflow/__init__.py": "from tensorflow.python import _pywrap_tensorflow_internal\n",
         "tensorflow/python/__init__.py": "",
         "tensorflow/python/platform/build_info.py": f"build_info = dict([{build}])\n",
-        "tensorflow/python/_pywrap_tensorflow_internal.pyd": internal,
+        "tensorflow/python/_pywrap_tensorflow_internal.pyd": "imports KERNEL32.dll:Sleep",
     }
     return scan(build_wheel(tmp_path, "tensorflow-gpu", "2.10.1", files=files))
 

@@ -2,13 +2,12 @@
 
 from tests.support.tables import named_cases
 from tests.support.views import make_view
-from tests.support.wheels import library
 from tools.forge import forge_dll
 from wheelfix.loader.packageloading import loading_of, search_dirs
 from wheelfix.loader.predict import predict
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.resolve import resolve
-from wheelfix.model import EdgeKind, Machine, Missing, OwnedBy
+from wheelfix.model import EdgeKind, Missing, OwnedBy
 from wheelfix.pycode.budget import CodeBudget
 
 SITE = "Lib/site-packages/"
@@ -24,12 +23,10 @@ def torch_view(dlls, init=NEW, version=VERSION, **others):
 
 
 def test_facts_come_from_the_package_itself():
-    loading = loading_of(torch_view({"c10.dll": forge_dll("c10.dll")}))
+    loading = loading_of(torch_view({"c10.dll": ""}))
     assert (loading.version, loading.cuda, loading.cuda_file) == ("2.7.1+cu117", "11.7", "torch/version.py")
     assert {"@user/Library/bin", "bin"} <= {*loading.startup.folders}
-    old = loading_of(
-        torch_view({"c10.dll": forge_dll("c10.dll")}, init=OLD, version="__version__ = '1.12.1'\ncuda = None\n")
-    )
+    old = loading_of(torch_view({"c10.dll": ""}, init=OLD, version="__version__ = '1.12.1'\ncuda = None\n"))
     assert (old.version, old.cuda) == ("1.12.1", None)
     assert {"@user/Library/bin", "bin"}.isdisjoint(old.startup.folders)
 
@@ -42,7 +39,7 @@ def test_the_loop_runs_in_the_order_of_the_file_system():
 
 
 def test_search_folders_are_those_that_exist():
-    dlls = {"c10.dll": forge_dll("c10.dll")}
+    dlls = {"c10.dll": ""}
     view = torch_view(dlls, **{"Library/bin/mkl_core.2.dll": b"x", "@user/Library/bin/y.dll": b"x", "bin/z.dll": b"x"})
     assert search_dirs(loading_of(view).startup, view) == (
         f"{SITE}torch/lib",
@@ -56,9 +53,9 @@ def test_search_folders_are_those_that_exist():
 
 @named_cases("cudart, code", {"toolkit-helps": (False, 0), "half-vendored": (True, 126)})
 def test_an_assumed_toolkit_helps_only_while_torch_adds_its_folder(cudart, code):
-    dlls = {"torch_cuda.dll": forge_dll("torch_cuda.dll", imports={"cublas64_11.dll": ["f"]})}
+    dlls = {"torch_cuda.dll": "imports cublas64_11.dll"}
     if cudart:
-        dlls["cudart64_110.dll"] = forge_dll("cudart64_110.dll")
+        dlls["cudart64_110.dll"] = ""
     resolution = resolve(torch_view(dlls), Profile(cuda="11.7"))
     assert {outcome.event.path.rpartition("/")[2]: outcome.code for outcome in resolution.outcomes}[
         "torch_cuda.dll"
@@ -66,19 +63,19 @@ def test_an_assumed_toolkit_helps_only_while_torch_adds_its_folder(cudart, code)
 
 
 def test_cupti_is_never_on_the_search_path_of_a_toolkit():
-    dlls = {"torch_cuda.dll": forge_dll("torch_cuda.dll", imports={"cupti64_2022.2.1.dll": ["f"]})}
+    dlls = {"torch_cuda.dll": "imports cupti64_2022.2.1.dll"}
     resolution = resolve(torch_view(dlls), Profile(cuda="11.7"))
     assert resolution.first_failure.code == 126
 
 
 def test_a_wrong_machine_is_raised_at_once_and_not_tried_through_path():
-    dlls = {"c10.dll": forge_dll("c10.dll", machine=Machine.X86)}
+    dlls = {"c10.dll": "for x86"}
     resolution = resolve(torch_view(dlls), Profile())
     assert resolution.first_failure.code == 193
 
 
 def test_what_torch_requires_is_not_missing():
-    dlls = {"torch_cpu.dll": forge_dll("torch_cpu.dll", imports={"mkl_intel_thread.2.dll": ["f"]})}
+    dlls = {"torch_cpu.dll": "imports mkl_intel_thread.2.dll"}
     resolution = resolve(
         torch_view(dlls), Profile(), ("mkl>=2021,<2026 ; platform_system == 'Windows'", "intel-openmp")
     )
@@ -104,7 +101,7 @@ def test_companions_are_needed_where_their_family_is_really_loaded():
 
 
 def test_the_line_is_the_one_that_torch_raises():
-    view = torch_view({"fbgemm.dll": forge_dll("fbgemm.dll", imports={"libomp140.x86_64.dll": ["f"]})})
+    view = torch_view({"fbgemm.dll": "imports libomp140.x86_64.dll"})
     assert predict(view, resolve(view, Profile())).message == (
         "OSError: [WinError 126] The specified module could not be found. "
         r'Error loading "…\torch\lib\fbgemm.dll" or one of its dependencies.'
@@ -118,8 +115,8 @@ def test_a_folder_that_delvewheels_patch_adds_is_searched_too():
         "    if os.path.isdir(libs_dir := os.path.abspath(os.path.join(here, os.pardir, 'torch.libs'))):\n"
         "        os.add_dll_directory(libs_dir)\n_delvewheel_patch_1_13_2()\n# end delvewheel patch\n"
     )
-    dlls = {"torch_cpu.dll": forge_dll("torch_cpu.dll", imports={"helper-0123.dll": ["f"]})}
-    libs = {f"{SITE}torch.libs/helper-0123.dll": library("helper-0123.dll")}
+    dlls = {"torch_cpu.dll": "imports helper-0123.dll"}
+    libs = {f"{SITE}torch.libs/helper-0123.dll": ""}
     assert resolve(torch_view(dlls, init=patch + NEW, **libs), Profile()).first_failure is None
     assert resolve(torch_view(dlls, **libs), Profile()).first_failure is not None
 
@@ -137,6 +134,6 @@ def test_code_behind_a_failed_load_is_not_followed(monkeypatch):
     assert resolution.first_failure.event.path == f"{SITE}torch/lib/c10.dll"
     assert not parsed
 
-    resolution = resolve(torch_view({"c10.dll": forge_dll("c10.dll")}, init, **modules), Profile())
+    resolution = resolve(torch_view({"c10.dll": ""}, init, **modules), Profile())
     failed = [outcome.event.path for outcome in resolution.outcomes if outcome.code]
     assert failed == [f"{SITE}torch/{name}.pyd" for name in ("_C", "_A", "_B")]

@@ -41,11 +41,6 @@ OLD = {"begin": datetime.datetime(2010, 1, 1, tzinfo=UTC), "end": datetime.datet
 LATER = {"begin": datetime.datetime(2080, 1, 1, tzinfo=UTC)}
 
 
-@pytest.fixture(scope="module")
-def roots(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return trust(tmp_path_factory.mktemp("roots"))
-
-
 def read(roots: Path | None, signer: Identity, **options: Any) -> Signature:
     return read_signature(MemorySource(signed(recipe=Recipe(signer, **options))), roots)
 

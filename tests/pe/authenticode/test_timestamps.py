@@ -43,11 +43,6 @@ EXPIRED = {"begin": datetime.datetime(2022, 1, 1, tzinfo=UTC), "end": datetime.d
 VENDOR = identity("Past Vendor", ISSUER, **EXPIRED)
 
 
-@pytest.fixture(scope="module")
-def roots(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return trust(tmp_path_factory.mktemp("roots"))
-
-
 def read(roots: Path | None, unsigned: Any, signer: Identity = VENDOR, **options: Any) -> Signature:
     certificates = tuple(map(raw, (*signer.chain, CLOCK.certificate)))
     recipe = Recipe(signer, unsigned=unsigned, **{"certificates": certificates, **options})

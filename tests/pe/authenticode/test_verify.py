@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from tests.support.signing import (
@@ -43,11 +42,6 @@ from wheelfix.streams.source import MemorySource
 
 STRANGER = make_key(999)
 RSA_VENDOR = identity("Some Vendor", ISSUER, key=rsa_key())
-
-
-@pytest.fixture(scope="module")
-def roots(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return trust(tmp_path_factory.mktemp("roots"))
 
 
 def read(roots: Path | None, recipe: Recipe) -> Signature:
