@@ -45,7 +45,16 @@ from wheelfix.report.blocks import (
     para,
 )
 from wheelfix.report.canvas import TextStyle, render_text
-from wheelfix.report.document import DEFAULT, Context, Document, RuleTotal, by_code, severity_phrase
+from wheelfix.report.document import (
+    DEFAULT,
+    Context,
+    Document,
+    InputRow,
+    RuleTotal,
+    by_code,
+    severities,
+    severity_phrase,
+)
 from wheelfix.report.words import (
     KIND_WORDS,
     Step,
@@ -63,9 +72,10 @@ from wheelfix.report.words import (
 )
 from wheelfix.rules.context import inside
 from wheelfix.rules.registry import Theme, is_about, missing_names
+from wheelfix.rules.wording import last_part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 
 HEADINGS = {
@@ -558,6 +568,36 @@ def totals_table(rules: Sequence[RuleTotal]) -> Table:
         for row in rules
     ]
     return Table(heads, rows, numbers=heads[2:])
+
+
+def overview(rows: Iterable[InputRow]) -> Table:
+    """Return the inputs of a run with what came of each, the first thing to look at, and figures."""
+    heads = ("input", "verdict", "first problem", "errors", "unsure", "warnings", "info", "MB of DLLs")
+    shown: Rows = []
+    for row in rows:
+        error = row.failure.error if row.failure is not None else None
+        why, numbers = f"{error}; {error.hint}".removesuffix("; ") if error is not None else "", [""] * 5
+        if row.report is not None:
+            size = round(sum(image.facts.size for image in row.report.images) / 1e6, 1)
+            numbers = [str(number or "") for number in (*severities(row.report.findings).values(), size)]
+            why = first_problem(row.report)
+        shown.append([row.label, (row.outcome, row.kind), (why, "dim"), *numbers])
+    return Table(heads, shown, numbers=heads[3:])
+
+
+def first_problem(report: ScanReport) -> str:
+    """Return the first thing to look at, in a few words."""
+    failure = report.first_failure
+    if failure is not None:
+        cause = failure.chain[-1] if failure.chain else ""
+        because = f": see {cause}" if cause else ""
+        if dll_key(cause) in {dll_key(item.name) for item in report.missing}:
+            there = dll_key(cause) in {dll_key(last_part(image.path)) for image in report.images}
+            because = f": {cause} is {'not found where it is' if there else 'missing'}"
+        return f"{import_statement(report)} fails{because}"
+    worst = [finding for finding in report.findings if finding.severity is not Severity.INFO]
+    worst.sort(key=lambda finding: list(Severity).index(finding.severity))
+    return and_more([f"{finding.code} {finding.name}" for finding in worst], 1)
 
 
 def _target_table(reports: Sequence[ScanReport]) -> list[Part]:
