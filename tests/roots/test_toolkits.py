@@ -306,8 +306,8 @@ def test_versions_newest_first_and_what_is_not_redistributable(tmp_path, prefix)
     assert [(entry.path.removeprefix(prefix), entry.redistributable) for entry in root.folders] == [
         ("14.44.35112/x64/Microsoft.VC143.CRT", True),
         ("14.44.35112/x64/Microsoft.VC143.OpenMP", True),
-        ("14.44.35112/debug_nonredist/x64/Microsoft.VC143.OpenMP.LLVM", False),
         ("14.29.30133/x64/Microsoft.VC142.CRT", True),
+        ("14.44.35112/debug_nonredist/x64/Microsoft.VC143.OpenMP.LLVM", False),
     ]
 
 
