@@ -80,7 +80,7 @@ def test_json_fits_its_schema(wheels, capsys):
 
 def test_markdown(wheels, capsys):
     out = diff(capsys, "old", "new", "--format", "markdown")[1]
-    assert "### demo 1.0 → 1.1: 1 lost, 1 new, 1 changed\n\nok → broken, DLLs " in out
+    assert "### demo 1.0 → 1.1: 1 lost, 1 new, 1 changed\n\n✅ ok → ❌ broken, DLLs " in out
     assert re.search(
         r"#### Lost \(1\)\n\n\| DLL \| still needed by \|\n.*\n\| `demo/dep.dll` [\d.]+ kB \| `demo/_x", out
     )
