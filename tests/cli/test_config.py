@@ -17,9 +17,9 @@ from wheelfix.cli.settings import (
     KeyLines,
     Setting,
     find_file,
+    keys_in,
     read_configuration,
     read_settings,
-    table_header,
     vocabulary,
 )
 from wheelfix.errors import UsageError
@@ -198,9 +198,9 @@ def test_a_key_has_a_line_or_that_of_the_table_around_it(keys, line):
     assert KeyLines(TEXT, ("tool", "wheelfix")).find(keys) == line
 
 
-@pytest.mark.parametrize("line", ["", "a = [1]", "[", "[a b]", "# [a]"])
-def test_what_is_not_the_header_of_a_table(line):
-    assert table_header(line) == ()
+@pytest.mark.parametrize("line", ["", "a b = [1]", "[", "[a b]", "# [a]"])
+def test_a_line_without_keys(line):
+    assert keys_in(line) == ()
 
 
 # ------------------------------------------------------------------------------------------------------------- settings

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from wheelfix.base.inputfiles import UnfitFile, distrust, read_file
-from wheelfix.base.parsing import close_words, load_toml, regex
+from wheelfix.base.parsing import close_words, load_toml
 from wheelfix.base.values import dataclass, field, frozen, grouped, replace
 from wheelfix.cli.commands import COMMANDS, Parser, say
 from wheelfix.cli.common import check_outputs
@@ -89,7 +89,9 @@ def _speaks_of_us(project: Path) -> bool:
         text = read_file(project, MAX_SIZE).decode()
     except (OSError, UnicodeDecodeError):
         return False
-    return "wheelfix" in text and any(table_header(line)[:2] == ("tool", "wheelfix") for line in text.splitlines())
+    return "wheelfix" in text and any(
+        _is_header(line) and keys_in(line)[:2] == ("tool", "wheelfix") for line in text.splitlines()
+    )
 
 
 # --------------------------------------------------------------------------------------------------------- reading
@@ -266,28 +268,21 @@ def read_value(row: Mapping[str, str], value: object) -> Any:
 # Where keys and table headers stand in a TOML text, which the TOML reader does not report.
 
 
-_PART = regex(r"\s*(\"[^\"]*\"|'[^']*'|[\w-]+)\s*")
+def keys_in(line: str) -> tuple[str, ...]:
+    """Return the keys of a table's header, ``[tool.wheelfix]``, or of what is set in a line; none for other lines."""
+    try:
+        found: Any = load_toml(line if _is_header(line) else f"{line.partition('=')[0]}=0")
+    except ValueError:
+        return ()
+    keys = []
+    while isinstance(found, dict) and found:
+        ((key, found),) = found.items()
+        keys.append(key)
+    return tuple(keys)
 
 
-def table_header(line: str) -> tuple[str, ...]:
-    """Return the keys of a table's header, ``[tool.wheelfix]``; none for any other line."""
-    line = line.lstrip()
-    return _key_parts(line.lstrip("["), "]") if line.startswith("[") else ()
-
-
-def _key_parts(text: str, end: str) -> tuple[str, ...]:
-    """Return the parts of the dotted key that a text begins with; none unless ``end`` follows it.
-
-    Read part by part, and no character twice: the file may be of a stranger.
-    """
-    parts: list[str] = []
-    part = _PART.match(text)
-    while part:
-        parts.append(part[1].strip("\"'"))
-        if text.startswith(end, part.end()):
-            return tuple(parts)
-        part = _PART.match(text, part.end() + 1) if text.startswith(".", part.end()) else None
-    return ()
+def _is_header(line: str) -> bool:
+    return line.lstrip().startswith("[")
 
 
 class KeyLines:
@@ -301,11 +296,9 @@ class KeyLines:
         self._numbers: dict[tuple[str, ...], int] = {}
         table: tuple[str, ...] = ()
         for number, row in enumerate(text.splitlines(), 1):
-            if header := table_header(row):
-                table = header
-                self._numbers.setdefault(table, number)
-            elif key := _key_parts(row, "="):
-                self._numbers.setdefault((*table, *key), number)
+            if keys := keys_in(row):
+                table = keys if _is_header(row) else table
+                self._numbers.setdefault(keys if _is_header(row) else (*table, *keys), number)
 
     def find(self, keys: tuple[str, ...]) -> int:
         """Return the line of a key, or of the nearest table around it; 0 when even that is not found."""
