@@ -365,16 +365,8 @@ def _more_msvc(host: Host) -> Iterator[Place]:
         for version in sorted(key.values, key=tree.numbers, reverse=True):
             yield Place(Path(key.values[version]), "registry")
     for program_files in host.program_files:
-        years = tree.subfolders(tree.locate_folder(program_files, "Microsoft Visual Studio"), r"\d+")
-        for edition in (one for year in sorted(years, key=_age, reverse=True) for one in tree.subfolders(year)):
-            if tree.locate_folder(edition, "VC/Redist/MSVC") is not None:
-                yield Place(edition, "default path", promised=False)
-
-
-def _age(release: Path) -> int:
-    """Return the version of a release of Visual Studio; from 2026 on folders are named for it: ``18``."""
-    number = next(iter(tree.numbers(release.name)), 0)
-    return number if number < 100 else {2017: 15, 2019: 16, 2022: 17}.get(number, 0)
+        for path, _ in tree.found_by(program_files, r"Microsoft Visual Studio/<\d+>/<.*>/VC/Redist/MSVC"):
+            yield Place(path.parents[2], "default path", promised=False)
 
 
 def _recognise_msvc(folder: Path) -> Root | None:
@@ -433,11 +425,9 @@ def _conda_places(host: Host) -> Iterator[Place]:
         if value.strip():
             yield Place(Path(value.strip()), "environment variable CONDA_PKGS_DIRS", last_resort=True)
     for base, learned in bases.items():
-        yield Place(base, learned, last_resort=True, promised=False)
-        for cache in tree.located(base, "pkgs"):
-            yield Place(cache, f"package cache, {learned}", last_resort=True, promised=False)
-        for folder in tree.subfolders(tree.locate_folder(base, "envs")):
-            yield Place(folder, f"not active, {learned}", last_resort=True, promised=False)
+        for pattern, what in ((".", ""), ("pkgs", "package cache, "), ("envs/<.*>", "not active, ")):
+            for path, _ in tree.found_by(base, pattern):
+                yield Place(path, f"{what}{learned}", last_resort=True, promised=False)
     yield from _conda_answers(host.conda_info())
     listed = tree.locate(host.home, ".conda/environments.txt") if host.home is not None else None
     for line in _text(listed).splitlines():

@@ -310,6 +310,7 @@ SPOKEN = {
     "missing": "missing",
     "optional": "missing, optional",
     "owned": "of another package",
+    "vendored": "vendored",
 }
 
 
@@ -337,7 +338,7 @@ def _drawn(name: str, graph: Graph, kept: Collection[int], per_row: int, sources
         preserveAspectRatio="xMidYMid meet",
     )
     present = {graph.nodes[number].kind for number in kept} | ({"vendored"} if sources else set())
-    legend = [el("span", text, class_=f"key {kind}") for text, kind in KEYS if kind in present]
+    legend = [el("span", text, class_=f"key {kind}") for kind, text in SPOKEN.items() if kind in present]
     return el(
         "div",
         el("div", *legend, class_="legend", aria_hidden="true"),
@@ -404,16 +405,6 @@ def _script_data(graph: Graph, sources: Mapping[str, str]) -> Html:
 
 
 # ------------------------------------------------------------------------------- the drawings and the table of a wheel
-
-
-KEYS = (
-    ("in the wheel", "dll"),
-    ("extension module", "module"),
-    ("missing", "missing"),
-    ("missing, optional", "optional"),
-    ("of another package", "owned"),
-    ("vendored", "vendored"),
-)
 
 
 def draw_needs(name: str, graph: Graph, sources: Mapping[str, str], chain: Sequence[str]) -> Html:
