@@ -135,9 +135,8 @@ for (const graph of document.querySelectorAll(".graph")) {
     const title = document.createElement("h5");
     title.textContent = node.path || node.name;
     const facts = document.createElement("p");
-    facts.textContent = [node.kind, node.size, ...Object.entries(node.facts).map(([key, value]) => key + ": " + value)]
-      .filter(Boolean).join(" · ");
-    for (const [who, names] of Object.entries(node.outside)) below.push({ text: who + ": " + names.join(", ") });
+    facts.textContent = node.facts.join(" · ");
+    for (const text of node.outside) below.push({ text });
     const columns = document.createElement("div");
     columns.className = "columns";
     columns.append(listing("Needed by", above), listing("Needs", below));

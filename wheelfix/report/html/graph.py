@@ -18,8 +18,7 @@ from wheelfix.loader.view import is_pyd
 from wheelfix.model import (
     Edge,
     InView,
-    Json,
-    JsonObject,
+    Machine,
     Malformed,
     MayComeFrom,
     Missing,
@@ -108,7 +107,7 @@ class Drawing:
 
 def build_graph(report: ScanReport) -> Graph:
     """Return who needs whom in a wheel."""
-    nodes = [_image_node(image) for image in report.images]
+    nodes = [_image_node(image, report.machine) for image in report.images]
     numbers = {image.place: number for number, image in enumerate(report.images)}
     """The node of each file by where it is installed, and of what is drawn besides by what it is."""
     links: dict[tuple[int, int, str], Link] = {}
@@ -131,12 +130,12 @@ def build_graph(report: ScanReport) -> Graph:
     return Graph(tuple(nodes), tuple(links.values()), above, below)
 
 
-def _image_node(image: ScannedImage) -> Node:
+def _image_node(image: ScannedImage, usual: Machine) -> Node:
     name = posixpath.basename(image.path.replace("\\", "/"))
     if isinstance(image.facts, Malformed):
         return Node(name, image.path, "malformed", image.facts.size, {"broken": image.facts.reason})
     kind = "module" if is_pyd(name) else "dll" if image.facts.is_dll else "program"
-    facts = {"machine": image.facts.machine.value}
+    facts = {} if image.facts.machine is usual else {"machine": image.facts.machine.value}
     if image.version is not None:
         facts["version"] = str(image.version)
     if image.archs:
@@ -382,26 +381,22 @@ def _box(number: int, node: Node, place: tuple[int, int], sources: Mapping[str, 
 
 def _script_data(graph: Graph, sources: Mapping[str, str]) -> Html:
     """Return what the script of both drawings needs, in a form that cannot end its element."""
-    nodes: list[Json] = []
+    nodes = []
     for node in graph.nodes:
-        facts = node.facts | ({"vendored from": sources[node.path]} if node.path in sources else {})
-        outside: JsonObject = {
-            who: [str(len(names))] if who == API_SETS else [safe.html(name) for name in names]
-            for who, names in node.outside.items()
-        }
-        nodes.append(
-            {
-                "name": safe.html(node.name),
-                "path": safe.html(inside(node.path)),
-                "kind": SPOKEN[node.kind],
-                "size": human_size(node.size) if node.in_wheel else "",
-                "facts": {key: safe.html(value) for key, value in facts.items()},
-                "outside": outside,
-            }
-        )
-    links: Json = [[link.source, link.target, link.kind, link.required, safe.html(link.fault)] for link in graph.links]
-    text = json.dumps({"nodes": nodes, "links": links}, ensure_ascii=True, separators=(",", ":"))
+        size = [human_size(node.size)] if node.in_wheel else []
+        outside = [
+            f"{who}: {len(names) if who == API_SETS else ', '.join(names)}" for who, names in node.outside.items()
+        ]
+        facts = [SPOKEN[node.kind], *size, *_known(node, sources)]
+        nodes.append({"name": node.name, "path": inside(node.path), "facts": facts, "outside": outside})
+    links = [(link.source, link.target, link.kind, link.required, link.fault) for link in graph.links]
+    text = safe.html(json.dumps({"nodes": nodes, "links": links}, ensure_ascii=False, separators=(",", ":")))
     return el("script", Html(text.replace("<", "\\u003c")), type="application/json")
+
+
+def _known(node: Node, sources: Mapping[str, str]) -> list[str]:
+    facts = [f"{key}: {value}" for key, value in node.facts.items()]
+    return [*facts, f"vendored from {sources[node.path]}"] if node.path in sources else facts
 
 
 # ------------------------------------------------------------------------------- the drawings and the table of a wheel
@@ -433,10 +428,8 @@ def files_part(graph: Graph, report: ScanReport, sources: Mapping[str, str]) -> 
     images = [(number, node) for number, node in enumerate(graph.nodes) if node.in_wheel]
     records = []
     for number, node in sorted(images, key=lambda item: (-item[1].size, item[1].path)):
-        facts = [f"{key}: {value}" for key, value in node.facts.items() if key != "machine"]
-        facts += [f"vendored from {sources[node.path]}"] if node.path in sources else []
         known: dict[str, Value] = {
-            "": "; ".join(facts),
+            "": "; ".join(_known(node, sources)),
             "size": human_size(node.size),
             "needed by": [graph.nodes[other].name for other in graph.above.get(number, ())],
             "needs": [graph.nodes[other].name for other in graph.below.get(number, ())],
