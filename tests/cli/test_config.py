@@ -83,6 +83,8 @@ def test_paths_count_from_the_file(tmp_path):
             "",
         ),
         ("fail-on = true", "wheelfix.toml:1: fail-on is a text or number, not True", ""),
+        ("gpu = false", "wheelfix.toml:1: gpu is a text or number, not False", ""),
+        ("ignore = [[1]]", "wheelfix.toml:1: ignore is a list of texts, not [[1]]", ""),
         ("jobs = 0", "wheelfix.toml:1: jobs cannot be used: '0' is not a number from 1 on", ""),
         ("[wheels.torch]\n\njobs = 1", "wheelfix.toml:3: 'jobs' cannot differ from wheel to wheel", "above the wheels"),
         ('wheels = ["torch"]', "wheelfix.toml:1: wheels holds one table for each name", ""),

@@ -253,7 +253,7 @@ def read_value(row: Mapping[str, str], value: object) -> Any:
             raise UsageError(f"is true or false, not {value!r}")
         return value
     items = value if several and isinstance(value, list) else [value]
-    if not all(isinstance(item, str) or (isinstance(item, int | float) and item is not True) for item in items):
+    if not all(type(item) in (str, int, float) for item in items):
         raise UsageError(f"is {'a list of texts' if several else 'a text or number'}, not {value!r}")
     parser = Parser(exit_on_error=False)
     add_option(parser, {**row, "required": ""})

@@ -290,7 +290,10 @@ class Canvas:
 
     def _shown(self, spans: Iterable[Span]) -> Styled:
         """Return spans as this canvas can show them."""
-        pairs = ((self.plain(text), style) for text, style in map(_pair, spans) if text)
+        wanted = (
+            (text, style) for text, style in map(_pair, spans) if text and not (style == "more" and self._verbose)
+        )
+        pairs = ((self.plain(text), style) for text, style in wanted)
         return [
             (text.replace(" ", _HARD_BLANK) if style in _UNBROKEN else text, STYLES[style] if style else "")
             for text, style in pairs

@@ -130,7 +130,7 @@ def render_scan(
     if not (verbose or shown or known or report.archs is not None or report.targets):
         more = f" ({len(new)} info)" if new else ""
         return render_text([Part(((label(report), "name"),), (), 1, (word.upper() + more, word))], look)
-    blocks = scan_blocks(report, document, hints=hints, verbose=verbose)
+    blocks = scan_blocks(report, document, hints=hints)
     if verbose:
         blocks.append(chapter("Who loads what", Records(tuple(_loads(report)))))
     fresh = f"; {len(new) or 'nothing'} new" if known else ""
@@ -145,18 +145,13 @@ def render_scan(
 
 
 def scan_blocks(
-    report: ScanReport,
-    document: Document,
-    *,
-    hints: Hints | None = None,
-    verbose: bool = False,
-    steps: Sequence[Step] = (),
+    report: ScanReport, document: Document, *, hints: Hints | None = None, steps: Sequence[Step] = ()
 ) -> list[Block]:
     """Return what there is to say about one wheel, with the commands that fix it."""
     new, hints = document.new(report), hints or Hints()
     blocks: list[Block] = [para((_facts(report), "dim"))]
     conflicts = version_conflicts(new)
-    explained = [] if verbose else follows_from(conflicts, report)
+    explained = follows_from(conflicts, report)
     said = {id(finding) for finding in explained}
     if conflicts:
         blocks += [para(), *(para((conflict.message, "name")) for conflict in conflicts)]
@@ -168,7 +163,7 @@ def scan_blocks(
     if new or not report.findings:
         blocks += _prediction(report)
     blocks += steps_part(steps)
-    blocks += _findings(report, [one for one in new if id(one) not in said], document, hints, verbose=verbose)
+    blocks += _findings(report, [one for one in new if id(one) not in said], document, hints)
     if explained:
         groups = _groups(explained)
         blocks.append(chapter(f"Explained by the version ({len(explained)})", *groups, closed=True))
@@ -211,22 +206,20 @@ def _prediction(report: ScanReport) -> list[Part]:
 # ----------------------------------------------------------------------------- what is missing, and the other findings
 
 
-def _findings(
-    report: ScanReport, findings: Sequence[Finding], document: Document, hints: Hints, *, verbose: bool
-) -> Iterator[Part]:
+def _findings(report: ScanReport, findings: Sequence[Finding], document: Document, hints: Hints) -> Iterator[Part]:
     """Give what is missing, then the other findings by severity and code; info for those who ask."""
     context = document.context
     shown = [
         one for one in findings if one.severity is not Severity.INFO or context.infos or context.fails(report, one)
     ]
     listed = _missing_in(report.missing, shown)
-    yield from _missing(report, listed, findings, verbose=verbose)
+    yield from _missing(report, listed, findings)
     names = {dll_key(item.name) for item in listed}
     tell = functools.partial(document.hint, report)
     for severity, heading in HEADINGS.items():
         chosen = [finding for finding in findings if finding.severity is severity]
         closed = not any(finding.severity is severity for finding in shown)
-        groups = _groups(chosen, names, tell, Hints() if closed and not verbose else hints)
+        groups = _groups(chosen, names, tell, Hints() if closed else hints)
         if chosen:
             yield chapter(f"{heading} ({len(chosen)})", *groups, closed=closed)
 
@@ -264,13 +257,11 @@ def _groups(
         yield Part(((first.code, severity), " ", (first.name, "name")), blocks, 3)
 
 
-def _missing(
-    report: ScanReport, listed: Sequence[MissingDll], findings: Sequence[Finding], *, verbose: bool
-) -> Iterator[Part]:
-    """Give required DLLs in full, and optional ones by name, unless everything is asked for."""
+def _missing(report: ScanReport, listed: Sequence[MissingDll], findings: Sequence[Finding]) -> Iterator[Part]:
+    """Give required DLLs in full, and optional ones by name."""
     if not listed:
         return
-    shown = [item for item in listed if item.required or verbose or item.candidates]
+    shown = [item for item in listed if item.required or item.candidates]
     errors = [finding for finding in findings if finding.severity is Severity.ERROR]
     fatal = {item.name for item in _missing_in(listed, errors)}
     consequences: dict[str, str] = {}
