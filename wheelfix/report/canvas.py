@@ -10,7 +10,6 @@ import re
 import sys
 import threading
 import time
-import unicodedata
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeAlias, TypeVar
 
@@ -342,8 +341,8 @@ PATIENCE = 0.5
 """Seconds of work before the line appears: short work needs none."""
 PAUSE = 0.25
 """Seconds between two drawings, so that the time is seen to move where nothing else does."""
-NAME = 24
-"""Columns of a name that count more than the time that is left."""
+WIDE = 80
+"""From so many columns on there is room for the time that is left."""
 TRUSTED = 0.05
 """The part of the work after which the rest of the time is estimated."""
 
@@ -355,13 +354,12 @@ class ProgressBar:
     :meth:`hide` removes the line before anything else is printed; it appears again with the next thing that is done.
     """
 
-    def __init__(
-        self, stream: TextIO, paths: Sequence[WheelPath], verb: str = "", *, enabled: bool | None = None
-    ) -> None:
+    def __init__(self, stream: TextIO, paths: Sequence[WheelPath], verb: str, *, enabled: bool | None = None) -> None:
         self._stream = stream
         self._verb = verb
         self._paths = [str(path) for path in paths]
-        self._names = [_narrow(legible(path.name or str(path)), stream) for path in paths]
+        # In ASCII, so that every character takes one column and can be shown everywhere.
+        self._names = [legible(path.name or str(path)).encode("ascii", "replace").decode() for path in paths]
         quiet = os.environ.get("TERM") == "dumb"
         self._enabled = (is_terminal(stream) and not quiet) if enabled is None else enabled
         self._sizes = [_size(path) for path in paths] if self._enabled else [1] * len(paths)
@@ -424,15 +422,12 @@ class ProgressBar:
         done = min(self._done, len(self._names) - 1)
         share = self._share(done)
         filled = int(BAR * share)
-        head = f"[{'#' * filled}{'.' * (BAR - filled)}] "
-        head += f"{done + 1}/{len(self._names)} " if len(self._names) > 1 else ""
+        number = f"{done + 1}/{len(self._names)} " if len(self._names) > 1 else ""
+        head = f"[{'#' * filled}{'.' * (BAR - filled)}] {number}{self._verb} {self._names[done]}"
         tail = f", {human_size(self._part[0])} of {human_size(self._part[1])}" if self._part[1] else ""
         tail += f", {_clock(seconds)}"
-        left = f", about {_clock(seconds * (1 - share) / share)} left" if share > TRUSTED else ""
-        if len(head) + NAME + len(tail) + len(left) <= width:
-            tail += left
-        name = f"{self._verb} {self._names[done]}".strip()
-        return (head + _shortened(name, width - len(head) - len(tail)) + tail)[:width]
+        tail += f", about {_clock(seconds * (1 - share) / share)} left" if share > TRUSTED and width > WIDE else ""
+        return f"{head[: max(0, width - len(tail))]}{tail}"[:width]
 
     def _share(self, done: int) -> float:
         """How much of all bytes is done, from 0 to 1."""
@@ -459,23 +454,6 @@ def _size(path: WheelPath) -> int:
         return 1
 
 
-def _narrow(name: str, stream: TextIO) -> str:
-    """Return a name in which every character takes one column and can be shown; others become ``?``."""
-    if name.isascii():
-        return name
-    encoding = getattr(stream, "encoding", None) or "ascii"
-    known = name.encode(encoding, "replace").decode(encoding, "replace")
-    return "".join("?" if unicodedata.east_asian_width(char) in "WF" else char for char in known)
-
-
 def _clock(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes}:{rest:02}"
-
-
-def _shortened(name: str, room: int) -> str:
-    """Return a name that fits; what is left out is left out in the middle, where wheels differ least."""
-    if len(name) <= room:
-        return name
-    half = max(0, room - 3) // 2
-    return f"{name[: max(0, room - 3) - half]}...{name[len(name) - half :]}" if room > 3 else name[: max(0, room)]
