@@ -43,8 +43,10 @@ ENTRY = 640
 
 def style_of(args: argparse.Namespace) -> TextStyle:
     """Return how a text looks: as the terminal shows it, or in a file."""
-    to_file = getattr(args, "output", None) is not None
-    return TextStyle(unicode=True) if to_file else look_of(sys.stdout, getattr(args, "color", "auto"))
+    look = look_of(sys.stdout, getattr(args, "color", "auto"))
+    said = {name: getattr(args, name, False) for name in ("verbose", "quiet")}
+    look = replace(look, **said)
+    return look.in_file if getattr(args, "output", None) is not None else look
 
 
 _Options = TypeVar("_Options")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeAlias, TypeVar
 
 from wheelfix.base.parsing import human_size, whole_number
-from wheelfix.base.values import frozen
+from wheelfix.base.values import frozen, replace
 from wheelfix.report.blocks import Block, Bullets, Code, Heading, Link, Para, Part, Records, Span, Spans, Table
 from wheelfix.report.safe import legible, without_commands
 
@@ -38,6 +38,15 @@ class TextStyle:
     """Characters in a line; 0 where lines are not broken, so that ``grep`` finds what it looks for."""
     colour: bool = False
     unicode: bool = False
+    verbose: bool = False
+    """For those who ask for everything."""
+    quiet: bool = False
+    """For those who want the answer alone."""
+
+    @property
+    def in_file(self) -> TextStyle:
+        """The same for a file: Unicode in whole lines, without colour."""
+        return replace(self, width=0, colour=False, unicode=True)
 
 
 COLOURS = ("auto", "always", "never")
@@ -162,9 +171,9 @@ GAP = 2
 """Blanks between the columns of a table."""
 
 
-def render_text(blocks: Iterable[Block], look: TextStyle, *, verbose: bool = False) -> str:
+def render_text(blocks: Iterable[Block], look: TextStyle) -> str:
     """Return blocks as text."""
-    canvas = Canvas(look, verbose=verbose)
+    canvas = Canvas(look)
     canvas.draw(blocks)
     return canvas.text()
 
@@ -172,8 +181,8 @@ def render_text(blocks: Iterable[Block], look: TextStyle, *, verbose: bool = Fal
 class Canvas:
     """Lines in the order they are written; :meth:`text` gives them all."""
 
-    def __init__(self, look: TextStyle, *, verbose: bool = False) -> None:
-        self.look, self._verbose = look, verbose
+    def __init__(self, look: TextStyle) -> None:
+        self.look = look
         self._lines: list[str] = []
 
     def text(self) -> str:
@@ -207,7 +216,7 @@ class Canvas:
                     self._draw_part(block, indent)
 
     def _draw_part(self, part: Part, indent: int) -> None:
-        if part.closed and not self._verbose:
+        if part.closed and not self.look.verbose:
             return
         if part.level == 2:
             self._lines.append("")
@@ -249,7 +258,7 @@ class Canvas:
 
     def _first(self, items: Sequence[_Item], most: int, indent: int) -> Iterator[_Item]:
         """Give the first entries of a list, all of them to those who ask; then say how many there are more."""
-        shown = items if self._verbose else items[:most]
+        shown = items if self.look.verbose else items[:most]
         yield from shown
         if len(shown) < len(items):
             self.line((f"… and {len(items) - len(shown)} more (-v shows all)", "dim"), indent=indent)
@@ -290,7 +299,7 @@ class Canvas:
     def _shown(self, spans: Iterable[Span]) -> Styled:
         """Return spans as this canvas can show them."""
         wanted = (
-            (text, style) for text, style in map(_pair, spans) if text and not (style == "more" and self._verbose)
+            (text, style) for text, style in map(_pair, spans) if text and not (style == "more" and self.look.verbose)
         )
         pairs = ((self.plain(text), style) for text, style in wanted)
         return [

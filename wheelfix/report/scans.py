@@ -110,28 +110,26 @@ def render_scan(
     report: ScanReport,
     look: TextStyle,
     *,
-    verbose: bool = False,
-    quiet: bool = False,
     context: Context = DEFAULT,
     hints: Hints | None = None,
 ) -> str:
-    """Return the report on one wheel as text; ``quiet`` leaves the verdict, ``verbose`` adds every resolved edge.
+    """Return the report on one wheel as text: quiet that is the verdict alone, verbose it has every resolved edge.
 
     A wheel that is ok is one line. ``hints`` are those of earlier reports, which are not repeated.
     """
     document, word = Document([report], (), context), report.verdict.value
     new, hints = document.new(report), hints or Hints()
     known = len(new) < len(report.findings)
-    if quiet:
+    if look.quiet:
         nothing = "  (nothing new)" if report.findings and not new else ""
         return render_text([line((word.upper(), word), f"  {label(report)}", nothing)], look)
-    infos = verbose or context.infos
+    infos = look.verbose or context.infos
     shown = [one for one in new if infos or one.severity is not Severity.INFO or context.fails(report, one)]
-    if not (verbose or shown or known or report.archs is not None or report.targets):
+    if not (look.verbose or shown or known or report.archs is not None or report.targets):
         more = f" ({len(new)} info)" if new else ""
         return render_text([Part(((label(report), "name"),), (), 1, (word.upper() + more, word))], look)
     blocks = scan_blocks(report, document, hints=hints)
-    if verbose:
+    if look.verbose:
         blocks.append(chapter("Who loads what", Records(tuple(_loads(report)))))
     fresh = f"; {len(new) or 'nothing'} new" if known else ""
     hidden = "; -v shows the info" if len(shown) < len(new) else ""
@@ -141,7 +139,7 @@ def render_scan(
     if worst is not None and hints.is_new(worst.code):
         blocks.append(line((f"'wheelfix explain {worst.code}' says more.", "dim")))
     whole = Part(((label(report), "name"),), blocks, 1, (word.upper(), word))
-    return render_text([whole], look, verbose=verbose)
+    return render_text([whole], look)
 
 
 def scan_blocks(

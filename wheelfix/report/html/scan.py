@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import wheelfix
 from wheelfix.model import ScanReport, Verdict
 from wheelfix.report.builds import Comparison, comparison_answer, comparison_blocks
+from wheelfix.report.canvas import TextStyle
 from wheelfix.report.document import (
     Context,
     Document,
@@ -224,7 +225,7 @@ def render_repairs(reports: Sequence[Repaired], failures: Sequence[FailedInput],
         numbers[report.outcome] = numbers.get(report.outcome, 0) + 1
     answer = ", ".join(f"{count(number, 'wheel')} {words}" for words, number in numbers.items() if number)
     failed = [el("section", el("h2", failure.path), _notice(failure)) for failure in failures]
-    parts = draw(plan_part(report) for report in reports)
+    parts = draw(plan_part(report, TextStyle()) for report in reports)
     return frame("wheelfix repair", header("repair", answer or "No wheels", context), *failed, parts)
 
 
