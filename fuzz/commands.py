@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 LIMITS = Limits(max_members=2000, max_member_size=1 << 20, max_total=8 << 20, ratio_from=1 << 20)
 """A fuzzer finds bombs quickly; that they are refused is tested elsewhere."""
-LOOK = TextStyle(100, colour=False, unicode=True)
+LOOK = TextStyle(100, unicode=True, verbose=True)
 
 
 def _options(bench: Bench) -> ScanOptions:
@@ -55,7 +55,7 @@ def _options(bench: Bench) -> ScanOptions:
 def _told(report: ScanReport) -> None:
     """Render a report in every way; documents must be what they claim to be."""
     documents = {kind: render(kind, [report]) for kind in KINDS}
-    documents["text"] = render_scan(report, LOOK, verbose=True)
+    documents["text"] = render_scan(report, LOOK)
     for kind, text in documents.items():
         if kind in ("json", "sarif"):
             json.loads(text)
@@ -159,6 +159,6 @@ def diagnose(data: bytes) -> None:
         with contextlib.suppress(WheelfixError):
             found = diagnose_text(data, wheel=wheel, options=_options(bench))
             json.loads(render_json(found))
-            text = render_diagnosis(found, LOOK, verbose=True)
+            text = render_diagnosis(found, LOOK)
             if any(mark in text for mark in ("\x1b", "\x07", "\x9b")):
                 raise AssertionError("control characters are passed on")

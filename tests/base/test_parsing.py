@@ -112,7 +112,6 @@ ALLOWED = {
     "archive/metadata.py": 1,  # at most nine characters that a pattern has found to be digits
     "archive/record.py": 4,  # sizes in RECORD: the patterns allow 19 and 40 digits
     "base/inputfiles.py": 1,  # SUDO_UID, of up to ten digits
-    "cli/common.py": 1,  # a float of --max-ratio, which is a checked number
     "pycode/builtintypes.py": 1,  # int() of the package: at most 40 characters
     "pycode/expressions.py": 1,  # of a number
     "pe/authenticode/signers.py": 1,  # parts of a time, two digits each

@@ -135,7 +135,7 @@ def test_the_whole_text_of_a_diagnosis():
         "  2. Let the loader model find the DLL in the environment (active, or --env)\n"
         "      wheelfix diagnose\n"
     )
-    whole = render_diagnosis(found, TextStyle(width=100), verbose=True)
+    whole = render_diagnosis(found, TextStyle(width=100, verbose=True))
     assert whole.endswith(
         "  5. Last resort: let both run\n"
         "      set KMP_DUPLICATE_LIB_OK=TRUE\n"

@@ -89,7 +89,7 @@ def test_what_diagnose_proposes_keeps_every_option(story, tmp_path):
 def test_every_command_in_every_report_can_be_parsed(seed, tmp_path):
     report = scan(make(seed).wheel(tmp_path), ScanOptions(jobs=1, roots=RootOptions(discover=False)))
     texts = [
-        render_scan(report, TextStyle(), verbose=True),
+        render_scan(report, TextStyle(verbose=True)),
         *(render(kind, [report]) for kind in ("markdown", "github")),
     ]
     texts += [finding.hint for finding in report.findings]

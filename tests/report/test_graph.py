@@ -8,7 +8,7 @@ import random
 
 from tests.report.samples import broken_torch, clean_wheel
 from wheelfix.model import Edge, EdgeKind, Image, InView, Machine, Missing, OwnedBy, Resolution, ScannedImage
-from wheelfix.report.html.graph import NODE_HEIGHT, NODE_WIDTH, build_graph, missing_part
+from wheelfix.report.html.graph import NODE_HEIGHT, NODE_WIDTH, build_graph, lay_out, missing_part
 
 
 def report_of(images: list[str], edges: list[tuple[str, str]]):
@@ -19,8 +19,18 @@ def report_of(images: list[str], edges: list[tuple[str, str]]):
     return dataclasses.replace(clean_wheel(), images=found, resolution=Resolution(needs))
 
 
-def named(graph) -> dict:
-    return {node.name: node for node in graph.nodes}
+def named(graph, kept=None) -> dict:
+    return {node.name: node for number, node in enumerate(graph.nodes) if kept is None or number in kept}
+
+
+def everything(graph):
+    """The drawing of all nodes."""
+    return lay_out(graph, range(len(graph.nodes)), 8)
+
+
+def heights(graph) -> dict:
+    """How far down each node stands, by its name."""
+    return {graph.nodes[number].name: y for number, (_, y) in everything(graph).places.items()}
 
 
 def test_what_is_missing_is_a_node_of_its_own_kind():
@@ -41,17 +51,17 @@ def test_what_is_missing_is_a_node_of_its_own_kind():
 
 
 def test_importers_stand_above_what_they_import():
-    nodes = named(build_graph(broken_torch()))
-    assert nodes["fbgemm.dll"].y < nodes["torch_cpu.dll"].y < nodes["c10.dll"].y == nodes["libomp140.x86_64.dll"].y
+    down = heights(build_graph(broken_torch()))
+    assert down["fbgemm.dll"] < down["torch_cpu.dll"] < down["c10.dll"] == down["libomp140.x86_64.dll"]
 
 
 def test_a_circle_is_drawn():
-    nodes = named(
+    down = heights(
         build_graph(
             report_of(["a.dll", "b.dll", "c.dll"], [("a.dll", "b.dll"), ("b.dll", "a.dll"), ("b.dll", "c.dll")])
         )
     )
-    assert max(nodes["a.dll"].y, nodes["b.dll"].y) == nodes["c.dll"].y > min(nodes["a.dll"].y, nodes["b.dll"].y)
+    assert max(down["a.dll"], down["b.dll"]) == down["c.dll"] > min(down["a.dll"], down["b.dll"])
 
 
 def test_what_another_package_owns_is_a_node():
@@ -72,8 +82,7 @@ def test_what_lies_where_it_is_not_found_has_one_box():
     graph = build_graph(dataclasses.replace(report, resolution=Resolution((edge,))))
     assert [(node.name, node.kind) for node in graph.nodes] == [("a.pyd", "module"), ("b.dll", "dll")]
     assert [(link.source, link.target, link.fault) for link in graph.links] == [(0, 1, "not found there")]
-    part = missing_part(graph)
-    assert len(part.nodes) == 2
+    assert len(missing_part(graph)) == 2
 
 
 def test_five_hundred_files_fit_without_overlap_and_twice_the_same():
@@ -81,13 +90,14 @@ def test_five_hundred_files_fit_without_overlap_and_twice_the_same():
     names = [f"n{number:03}.dll" for number in range(500)]
     edges = [(names[number], names[dice.randrange(500)]) for number in range(500) for _ in range(3)]
     graph, again = build_graph(report_of(names, edges)), build_graph(report_of(names, edges))
-    assert graph == again
-    places = {(node.x, node.y) for node in graph.nodes}
+    drawing = everything(graph)
+    assert (graph, drawing) == (again, everything(again))
+    places = {*drawing.places.values()}
     assert len(places) == 500
     rows = {}
     for x, y in places:
-        assert 0 <= x <= graph.width - NODE_WIDTH
-        assert 0 <= y <= graph.height - NODE_HEIGHT
+        assert 0 <= x <= drawing.width - NODE_WIDTH
+        assert 0 <= y <= drawing.height - NODE_HEIGHT
         rows.setdefault(y, []).append(x)
     for row in rows.values():
         row.sort()
@@ -97,7 +107,8 @@ def test_five_hundred_files_fit_without_overlap_and_twice_the_same():
 def test_a_chain_longer_than_pythons_stack():
     names = [f"n{number:04}.dll" for number in range(3000)]
     graph = build_graph(report_of(names, list(itertools.pairwise(names))))
-    assert graph.nodes[0].y < graph.nodes[-1].y
+    places = everything(graph).places
+    assert places[0][1] < places[2999][1]
 
 
 def test_an_empty_report():
@@ -107,14 +118,16 @@ def test_an_empty_report():
 
 class TestMissingPart:
     def test_nothing_is_missing(self):
-        assert missing_part(build_graph(report_of(["a.dll", "b.dll"], [("a.dll", "b.dll")]))) is None
+        assert missing_part(build_graph(report_of(["a.dll", "b.dll"], [("a.dll", "b.dll")]))) == set()
 
     def test_the_way_to_what_is_missing_and_the_chain_of_the_error(self):
         graph = build_graph(broken_torch())
         part = missing_part(graph, ("_C.pyd", "torch_cpu.dll", "libomp140.x86_64.dll"))
-        assert set(named(part)) == {"fbgemm.dll", "_C.pyd", "torch_cpu.dll", "libomp140.x86_64.dll"}
-        assert named(part)["torch_cpu.dll"].not_drawn == {"above": [], "below": ["c10.dll", "zlibwapi.dll"]}
-        assert all(part.nodes[link.source].y < part.nodes[link.target].y for link in part.links)
+        assert set(named(graph, part)) == {"fbgemm.dll", "_C.pyd", "torch_cpu.dll", "libomp140.x86_64.dll"}
+        places = lay_out(graph, part, 2).places
+        drawn = [link for link in graph.links if {link.source, link.target} <= part]
+        assert len(drawn) == 3
+        assert all(places[link.source][1] < places[link.target][1] for link in drawn)
 
     def test_a_crowd_stays_small(self):
         """A wheel of 222 DLLs is a wall; two missing ones and how they are reached are not."""
@@ -122,4 +135,4 @@ class TestMissingPart:
         report = report_of(names, [(first, second) for first, second in itertools.pairwise(names)])
         lost = [Edge(f"Lib/site-packages/x/{name}", "gone.dll", EdgeKind.IMPORT, Missing()) for name in names[2:]]
         report = dataclasses.replace(report, resolution=Resolution((*report.resolution.edges, *lost)))
-        assert len(missing_part(build_graph(report)).nodes) <= 6
+        assert len(missing_part(build_graph(report))) <= 6

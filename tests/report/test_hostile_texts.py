@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import xml.etree.ElementTree as ET
@@ -64,8 +65,9 @@ def must_be_mute(text: str, *, ours: tuple[str, ...] = ()) -> None:
 @pytest.mark.parametrize("verbose", [False, True])
 @named_cases("chosen", {"all": HOSTILE, "command": COMMAND})
 def test_texts_for_people(look, verbose, chosen):
+    look = dataclasses.replace(look, verbose=verbose)
     written = [
-        render_scan(Maker(chosen, status="invalid").make(ScanReport), look, verbose=verbose),
+        render_scan(Maker(chosen, status="invalid").make(ScanReport), look),
         render_summary(
             Document(
                 [Maker(chosen).make(ScanReport)],
@@ -74,10 +76,10 @@ def test_texts_for_people(look, verbose, chosen):
             ),
             look,
         ),
-        render_diagnosis(Maker(chosen).make(Diagnosis), look, verbose=verbose),
-        render_plan(Maker(chosen, outcome="repaired").make(Repaired), look, verbose=verbose),
+        render_diagnosis(Maker(chosen).make(Diagnosis), look),
+        render_plan(Maker(chosen, outcome="repaired").make(Repaired), look),
         render_balance([Maker(chosen).make(Repaired)], [], look),
-        render_text(comparison_blocks(Maker(chosen, verdict="broken").make(Comparison)), look, verbose=verbose),
+        render_text(comparison_blocks(Maker(chosen, verdict="broken").make(Comparison)), look),
     ]
     for text in written:
         must_be_mute(COLOURS.sub("", text) if look.colour else text)

@@ -97,18 +97,16 @@ def test_tells_the_verdict_the_line_and_the_page():
 
 def test_the_data_of_the_drawing_is_json_without_a_bracket():
     page = render("html", [broken_torch()])
-    part, text = re.findall(r'<script type="application/json">(.*?)</script>', page, re.DOTALL)
-    assert "<" not in part
+    (text,) = re.findall(r'<script type="application/json">(.*?)</script>', page, re.DOTALL)
     data = json.loads(text)
     assert "<" not in text
     assert len(data["nodes"]) == 6
-    assert data["nodes"][3]["outside"] == {"a device driver": ["nvcuda.dll"]}
+    assert data["nodes"][3]["outside"] == ["a device driver: nvcuda.dll"]
 
 
-def test_every_box_speaks_and_one_is_reached_by_tab():
+def test_every_box_speaks():
     page = render("html", [dataclasses.replace(broken_torch(), missing=())])
     boxes = [attrs for _, attrs in read(page).elements if "data-node" in attrs][-6:]
-    assert [box["tabindex"] for box in boxes] == ["0"] + ["-1"] * 5
     assert all(box["role"] == "button" and box["aria-label"] for box in boxes)
     assert "libomp140.x86_64.dll, missing" in [box["aria-label"] for box in boxes]
 
@@ -165,7 +163,7 @@ def test_findings_come_before_the_dlls_and_api_sets_are_not_listed():
     ]
     report = dataclasses.replace(broken_torch(), resolution=Resolution(tuple(edges)))
     assert "api-ms" not in render("html", [report])
-    assert '"Windows API sets":["9"]' in render("html", [report])
+    assert '"Windows API sets: 9"' in render("html", [report])
 
 
 def test_many_findings_of_a_rule_are_folded():

@@ -78,7 +78,7 @@ def test_every_rule_can_be_shown():
     """A rule without a page, or a name that is no identifier, would only be met when the finding is."""
     from wheelfix.report.sarif import _rule
 
-    names = [_rule(rule, "")["name"] for rule in all_rules()]
+    names = [_rule(rule)["name"] for rule in all_rules()]
     assert len(set(names)) == len(names)
 
 
@@ -103,15 +103,9 @@ def test_paths_as_uris(path, uri):
     assert file_uri(path) == uri
 
 
-def test_every_rule_has_an_address_of_its_help(monkeypatch):
-    from wheelfix.report import sarif
-
+def test_every_rule_has_an_address_of_its_help():
     log = json.loads(render("sarif", [broken_torch()]))
     assert all(rule["helpUri"].startswith("https://") for rule in log["runs"][0]["tool"]["driver"]["rules"])
-    monkeypatch.setattr(sarif, "_documentation", lambda: "https://docs.example.org/wheelfix")
-    log = json.loads(render("sarif", [broken_torch()]))
-    addresses = [rule["helpUri"] for rule in log["runs"][0]["tool"]["driver"]["rules"]]
-    assert addresses[0] == "https://docs.example.org/wheelfix/reference/rules/WF301.html"
 
 
 def test_what_could_not_be_told_is_of_low_precision():

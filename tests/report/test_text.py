@@ -46,6 +46,7 @@ from wheelfix.report.words import image_counts, label, provider_phrase, sentence
 from wheelfix.rules.gpufit import Fit
 
 ASCII = TextStyle(80, colour=False, unicode=False)
+VERBOSE = TextStyle(80, verbose=True)
 UNICODE = TextStyle(80, colour=False, unicode=True)
 
 
@@ -53,14 +54,14 @@ UNICODE = TextStyle(80, colour=False, unicode=True)
 @pytest.mark.parametrize("sample", [broken_torch, clean_wheel, risky_extension], ids=lambda sample: sample.__name__)
 @pytest.mark.parametrize("loud", ["", "quiet", "verbose"])
 def test_golden(sample, style, look, loud):
-    text = render_scan(sample(), look, verbose=loud == "verbose", quiet=loud == "quiet")
+    text = render_scan(sample(), dataclasses.replace(look, verbose=loud == "verbose", quiet=loud == "quiet"))
     check_golden(f"{sample.__name__}{'-' if loud else ''}{loud}.{style}.txt", text)
 
 
 def test_programs_are_not_counted_as_dlls():
     report = clean_wheel()
     program = dataclasses.replace(report.images[0], path="bin/Tool.EXE")
-    text = render_scan(dataclasses.replace(report, images=(*report.images, program)), ASCII, verbose=True)
+    text = render_scan(dataclasses.replace(report, images=(*report.images, program)), VERBOSE)
     assert "amd64, 0 DLLs, 1 extension module, 1 program\n" in text
 
 
@@ -91,7 +92,7 @@ def drawn(*edges: tuple[str, str]) -> str:
         tuple(Edge(folder + first, second, EdgeKind.IMPORT, InView(folder + second)) for first, second in edges),
         (LoadOutcome(LoadEvent(folder + edges[0][0], "extension", "x")),),
     )
-    return render_scan(dataclasses.replace(clean_wheel(), resolution=resolution), ASCII, verbose=True)
+    return render_scan(dataclasses.replace(clean_wheel(), resolution=resolution), VERBOSE)
 
 
 def test_every_need_of_every_file_is_listed_once():
@@ -290,7 +291,7 @@ def module(name: str, python: str, numpy: NumpyApi | None = None) -> ScannedImag
 def verbose_text(*images: ScannedImage, verbose: bool = True) -> str:
     """The report on a wheel with these images."""
     look = TextStyle(60, colour=False, unicode=False)
-    return render_scan(dataclasses.replace(clean_wheel(), images=images), look, verbose=verbose)
+    return render_scan(dataclasses.replace(clean_wheel(), images=images), dataclasses.replace(look, verbose=verbose))
 
 
 def test_one_line_for_modules_that_are_alike():
@@ -460,7 +461,7 @@ def test_a_version_that_is_not_allowed_comes_first():
     text = "\n".join(lines)
     assert "?f@c10" not in text
     assert "?g@@YAXXZ" in text  # it is of the wheel itself
-    assert "?f@c10" in render_scan(report, TextStyle(), verbose=True)
+    assert "?f@c10" in render_scan(report, TextStyle(verbose=True))
     steps = steps_of(report).splitlines()
     assert steps[-1].strip() == "python -m pip install torch==2.7.1"
     assert not [line for line in steps if "wheelfix repair" in line]

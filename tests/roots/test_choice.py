@@ -20,7 +20,6 @@ from wheelfix.roots.choice import (
     Choice,
     DllRequest,
     Needer,
-    Terms,
     choose,
     choose_release,
     never_vendored,
@@ -40,10 +39,10 @@ def discovered(root: Root, *, last_resort: bool = False) -> Root:
     return dataclasses.replace(root, explicit=False, learned="default path", last_resort=last_resort)
 
 
-def decide(roots: list[Root], need: DllRequest, terms: Terms | None = None) -> Choice:
+def decide(roots: list[Root], need: DllRequest, **terms: object) -> Choice:
     """The outcome for a need, with real files."""
     with RootIndex(roots) as index:
-        return choose(need, index, terms)
+        return choose(dataclasses.replace(need, **terms), index)
 
 
 def folder(base: Path, files: dict[str, bytes]) -> Root:
@@ -116,9 +115,10 @@ def test_a_stub_needs_its_target(tmp_path, beside, needers, refused):
 
 
 def test_the_wheel_may_have_the_target_of_a_stub_already(tmp_path):
-    terms = Terms(provided=lambda name: read_image(MemorySource(OMP)) if name == "libomp.dll" else None)
+    own = read_image(MemorySource(OMP))
     root = folder(tmp_path, {"libiomp5md.dll": STUB})
-    assert winner(decide([root], DllRequest("libiomp5md.dll", needers=INIT), terms))
+    need = DllRequest("libiomp5md.dll", needers=INIT)
+    assert winner(decide([root], need, provided={"libomp.dll": own}.get))
 
 
 @named_cases(
@@ -201,7 +201,7 @@ def test_a_cuda_release_of_another_major_is_taken_only_when_asked_for(tmp_path):
     outcome = decide([root], need)
     assert outcome.winner is None
     assert "for CUDA 12.4; the wheel is for CUDA 11.7" in outcome.reason
-    taken = decide([root], need, Terms(included=frozenset({"curand64_10.dll"})))
+    taken = decide([root], need, included=frozenset({"curand64_10.dll"}))
     assert taken.warnings == ("for CUDA 12.4; the wheel is for CUDA 11.7",)
 
 
@@ -333,7 +333,7 @@ def test_what_is_not_redistributable_comes_only_by_name_and_with_a_warning(tmp_p
     outcome = decide([root], DllRequest(name))
     assert outcome.winner is None
     assert f"the vendor does not allow redistribution; --include {name} adds it nevertheless" in outcome.reason
-    asked = decide([root], DllRequest(name), Terms(included=frozenset({name})))
+    asked = decide([root], DllRequest(name), included=frozenset({name}))
     assert asked.warnings[0].startswith(f"the vendor does not allow redistributing {name}")
 
 
@@ -379,17 +379,15 @@ def bins(tmp_path: Path, *releases: str, cupti: bool = True) -> list[Root]:
     ]
 
 
-def take(
-    roots: Iterable[Root], names: Iterable[str], wanted: Wanted = NOTHING, terms: Terms | None = None
-) -> tuple[OneRelease, dict[str, str]]:
+def take(roots: Iterable[Root], names: Iterable[str], wanted: Wanted = NOTHING) -> tuple[OneRelease, dict[str, str]]:
     """The release that was chosen, and for each name where it is taken from: the folder above ``bin``."""
     needs = [DllRequest(name, cuda=wanted.text) for name in names]
     with RootIndex(roots) as index:
-        one = choose_release("cuda", needs, index, wanted, terms)
+        one = choose_release("cuda", needs, index, wanted)
         found = {}
         for need in needs:
             pinned = dataclasses.replace(need, one_release=one)
-            outcome = choose(pinned, index, terms)
+            outcome = choose(pinned, index)
             if outcome.winner:
                 releases = possible_releases(outcome.winner, index)
                 found[need.name] = " or ".join(sorted(releases))

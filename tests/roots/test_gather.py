@@ -231,7 +231,7 @@ def test_rows_and_document(tmp_path):
     )
     index = RootIndex(roots)
 
-    text = render_roots(index, found[1], {}, TextStyle(), verbose=False, quiet=False)
+    text = render_roots(index, found[1], {}, TextStyle())
     assert f"CUDA 11.7  {toolkit}\n" in text
     assert "  learned environment variable CUDA_PATH, last resort\n" in text
     assert "  folders bin (2 DLLs), nvvm/bin (1 DLL)\n" in text

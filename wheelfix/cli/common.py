@@ -43,8 +43,10 @@ ENTRY = 640
 
 def style_of(args: argparse.Namespace) -> TextStyle:
     """Return how a text looks: as the terminal shows it, or in a file."""
-    to_file = getattr(args, "output", None) is not None
-    return TextStyle(unicode=True) if to_file else look_of(sys.stdout, getattr(args, "color", "auto"))
+    look = look_of(sys.stdout, getattr(args, "color", "auto"))
+    said = {name: getattr(args, name, False) for name in ("verbose", "quiet")}
+    look = replace(look, **said)
+    return look.in_file if getattr(args, "output", None) is not None else look
 
 
 _Options = TypeVar("_Options")
@@ -82,22 +84,10 @@ def scan_options(args: argparse.Namespace, **known: Any) -> ScanOptions:
 
 def limits(args: argparse.Namespace) -> Limits:
     """Return how much an archive may ask of us, as the command line says."""
-    usual, given = Limits(), dict(getattr(args, "limit", ()))
-
-    def chosen(name: str) -> int | None:
-        number: int | None = given.get(name) or getattr(args, f"max_{name}", None)
-        return number
-
-    members = chosen("members") or usual.max_members
-    return replace(
-        usual,
-        max_members=members,
-        max_directory=max(usual.max_directory, members * ENTRY),
-        max_member_size=chosen("size") or usual.max_member_size,
-        max_total=chosen("total") or usual.max_total,
-        max_ratio=float(chosen("ratio") or usual.max_ratio),
-        max_path=chosen("path") or usual.max_path,
-    )
+    given = {f"max_{name}": number for name, number in getattr(args, "limit", ())}
+    size = given.pop("max_size", getattr(args, "max_size", None))
+    found = options_of(Limits, args, **given, **({"max_member_size": size} if size else {}))
+    return replace(found, max_directory=max(found.max_directory, found.max_members * ENTRY))
 
 
 def root_options(args: argparse.Namespace) -> RootOptions:

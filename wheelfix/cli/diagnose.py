@@ -93,8 +93,7 @@ def _rendered(kind: str, args: argparse.Namespace, diagnosis: Diagnosis, block: 
         return render_json(diagnosis, block)
     if block is not None:
         return without_commands("".join(f"{legible(line)}\n" for line in block.lines()))
-    look = style_of(args)
-    return render_diagnosis(diagnosis, look, verbose=args.verbose, quiet=args.quiet)
+    return render_diagnosis(diagnosis, style_of(args))
 
 
 def _block(args: argparse.Namespace, diagnosis: Diagnosis) -> ReportBlock:

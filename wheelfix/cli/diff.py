@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from wheelfix.base.inputfiles import UnfitFile, read_file
@@ -13,12 +12,13 @@ from wheelfix.cli.common import (
     open_client,
     say_bytes,
     scan_options,
+    style_of,
 )
 from wheelfix.cli.output import Results, made_by, write_reports
 from wheelfix.errors import InputError
 from wheelfix.exam.scan import scan_all
 from wheelfix.report.builds import Build, Comparison, compare_all, comparison_blocks, read_document, render_json
-from wheelfix.report.canvas import TextStyle, look_of, render_text
+from wheelfix.report.canvas import render_text
 from wheelfix.report.ci import markdown_text
 from wheelfix.report.document import LEVELS
 from wheelfix.report.html.scan import render_comparison
@@ -50,8 +50,8 @@ def _rendered(kind: str, comparison: Comparison, args: argparse.Namespace) -> st
     if kind == "html":
         return render_comparison(comparison, made_by(args))
     printed = args.output is None and args.format == "text"
-    look = look_of(sys.stdout, colour=args.color) if printed else TextStyle(unicode=True)
-    return render_text(comparison_blocks(comparison, quiet=args.quiet), look, verbose=args.verbose)
+    look = style_of(args) if printed else style_of(args).in_file
+    return render_text(comparison_blocks(comparison, quiet=look.quiet), look)
 
 
 def _failed(comparison: Comparison, args: argparse.Namespace) -> bool:

@@ -182,16 +182,13 @@ class Output(Results):
             levels = {**self.context.fail_on_of, report.path: fail_on}
             self.context = replace(self.context, fail_on_of=levels)
         if self.args.format == "text":
-            quiet, verbose = self.args.quiet, self.args.verbose
             try:
-                text = render_scan(
-                    report, self.look, verbose=verbose, quiet=quiet, context=self.context, hints=self._hints
-                )
+                text = render_scan(report, self.look, context=self.context, hints=self._hints)
             except Exception as error:  # a report that cannot be drawn costs itself only
                 self.reports.pop()
                 self.fail(FailedInput(report.path, failure_of(error, report.path), "report"))
                 return
-            self.tell(text if quiet or not self._needs_blank(text) else "\n" + text)
+            self.tell(text if self.args.quiet or not self._needs_blank(text) else "\n" + text)
             if not self.args.report:
                 self.reports[-1] = report.without_images()
 

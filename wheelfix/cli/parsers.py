@@ -119,7 +119,7 @@ def _made(make: Callable[..., Parser], name: str) -> Parser:
         for words in options.split():
             place = group.add_mutually_exclusive_group() if "|" in words else group
             for word in words.split("|"):
-                _add_option(place, name, word)
+                add_option(place, _row(name, word))
     parser.usage = parser.shown_usage()
     return parser
 
@@ -140,14 +140,13 @@ def option_rows(command: str) -> dict[str, dict[str, str]]:
         for name in options.replace("|", " ").split():
             row = _row(command, name)
             if "dest" in row and not row.get("unnamed"):
-                choices = " ".join(choices_of(command, name))
-                found.setdefault(row["dest"].replace("_", "-"), {**row, "choices": choices})
+                found.setdefault(row["dest"].replace("_", "-"), row)
     return found
 
 
-def _add_option(group: argparse._ActionsContainer, command: str, name: str) -> None:
-    row, choices = _row(command, name), choices_of(command, name)
-    kind, default = row["kind"], row.get("default")
+def add_option(group: argparse._ActionsContainer, row: Mapping[str, str]) -> None:
+    """Add an option to a parser, by what ``options.txt`` says about it."""
+    choices, kind, default = tuple(row["choices"].split()), row["kind"], row.get("default")
     settings = KINDS[kind] | {field: row[field] for field in ("dest", "metavar", "nargs") if field in row}
     if kind in SEVERAL:
         settings["default"] = []
@@ -181,6 +180,8 @@ def _row(command: str, name: str) -> dict[str, str]:
         row["help"] = ""
     if row["names"].startswith("-"):
         row.setdefault("dest", long_name(row)[2:].replace("-", "_"))
+    words = (_row(command, "format") if name == "report" else row).get("choices", "")  # a report has every format
+    row["choices"] = " ".join(CHOICES[words]) if words in CHOICES else words
     return row
 
 
@@ -190,9 +191,8 @@ def long_name(row: Mapping[str, str]) -> str:
 
 
 def choices_of(command: str, name: str) -> tuple[str, ...]:
-    """Return what may be given for an option, where that is a list; a report may have every format of the command."""
-    words = _row(command, "format" if name == "report" else name).get("choices", "").split()
-    return CHOICES.get(words[0], tuple(words)) if words else ()
+    """Return what may be given for an option, where that is a list."""
+    return tuple(_row(command, name)["choices"].split())
 
 
 WITHOUT_CONFIGURATION = frozenset({"cache", "explain", "demo", "completion"})

@@ -23,7 +23,6 @@ from wheelfix.exam.examination import FailedInput
 from wheelfix.plan.lock import read_lock, write_lock
 from wheelfix.repairs.installed import repair_installed, undo
 from wheelfix.repairs.repair import repair_all, replay
-from wheelfix.report.canvas import TextStyle
 from wheelfix.report.json_ import dump, tool
 from wheelfix.report.repairs import render_balance, render_plan
 from wheelfix.report.safe import legible
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
 
     from wheelfix.model import Json, JsonObject
     from wheelfix.plan.model import Plan, Repaired
+    from wheelfix.report.canvas import TextStyle
 
 
 def repair_options(args: argparse.Namespace) -> RepairOptions:
@@ -110,15 +110,12 @@ class RepairOutput(Results):
             if "json" in (self.args.format, *(kind for kind, _ in self.args.report)):
                 entry |= {"output": str(result.output) if result.output else None, "plan": result.plan.to_json()}
             if self.args.format == "text":
-                self.tell(self._text(result, self.look))
+                self.tell(render_plan(result, self.look))
         except Exception as error:
             self.fail(FailedInput(path, failure_of(error, path)))
         else:
             self.entries.append(entry)
             self.results.append(result)
-
-    def _text(self, result: Repaired, look: TextStyle) -> str:
-        return render_plan(result, look, verbose=self.args.verbose, quiet=self.args.quiet)
 
     def _summary(self, look: TextStyle) -> str:
         """Return what became of several wheels."""
@@ -132,8 +129,8 @@ class RepairOutput(Results):
             return render_repairs(self.results, self.failures, made_by(self.args))
         if kind == "json":
             return dump(self._document())
-        look = TextStyle(unicode=True)
-        return "".join(self._text(result, look) for result in self.results) + self._summary(look)
+        look = self.look.in_file
+        return "".join(render_plan(result, look) for result in self.results) + self._summary(look)
 
     def _document(self) -> JsonObject:
         if self.args.env and self.results:

@@ -29,7 +29,7 @@ def execute(args: argparse.Namespace) -> int:
             text = roots_json(index, remarks, tuple(matches) if args.names else None)
         else:
             asked = {", ".join(args.names): matches} if args.names else {}
-            text = render_roots(index, remarks, asked, style_of(args), verbose=args.verbose, quiet=args.quiet)
+            text = render_roots(index, remarks, asked, style_of(args))
         write_result(text, args.output)
     return Exit.OK
 

@@ -14,18 +14,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from wheelfix.base.inputfiles import UnfitFile, distrust, read_file
-from wheelfix.base.parsing import close_words, load_toml, regex, whole_number
+from wheelfix.base.parsing import close_words, load_toml
 from wheelfix.base.values import dataclass, field, frozen, grouped, replace
 from wheelfix.cli.commands import COMMANDS, Parser, say
 from wheelfix.cli.common import check_outputs
 from wheelfix.cli.parsers import (
-    KINDS,
     SEVERAL,
+    add_option,
     command_parser,
     current_spelling,
     long_name,
     option_rows,
-    report_request,
 )
 from wheelfix.errors import UsageError
 from wheelfix.model import canonical
@@ -90,7 +89,9 @@ def _speaks_of_us(project: Path) -> bool:
         text = read_file(project, MAX_SIZE).decode()
     except (OSError, UnicodeDecodeError):
         return False
-    return "wheelfix" in text and any(table_header(line)[:2] == ("tool", "wheelfix") for line in text.splitlines())
+    return "wheelfix" in text and any(
+        _is_header(line) and keys_in(line)[:2] == ("tool", "wheelfix") for line in text.splitlines()
+    )
 
 
 # --------------------------------------------------------------------------------------------------------- reading
@@ -185,9 +186,8 @@ class _ConfigReader:
             raise UsageError(f"{where}: {option!r} is taken from the command line only", hint=hint)
         if wheel and any(row.get("whole_run") for row in rows):
             raise UsageError(f"{where}: {key!r} cannot differ from wheel to wheel", hint="put it above the wheels")
-        faults = [*filter(None, (_fault(row, value) for row in rows))]
-        if len(faults) == len(rows):  # each command reads it again as its own option
-            raise UsageError(f"{where}: {option} {faults[0].what}", hint=faults[0].hint)
+        if (fault := _fault(rows[0], value)) and all(_fault(row, value) for row in rows[1:]):
+            raise UsageError(f"{where}: {option} {fault.what}")  # each command reads it again as its own option
         if any(row["kind"] in ("path", "paths", "report") for row in rows):
             texts = value if isinstance(value, list) else [str(value)]  # a name may be a number, as 2026
             paths = [self._path(option, text, where) for text in texts]
@@ -247,66 +247,42 @@ def _fault(row: Mapping[str, str], value: object) -> UsageError | None:
 
 def read_value(row: Mapping[str, str], value: object) -> Any:
     """Return the value of an option as the command line would have made it; UsageError says what it should be."""
-    kind = row["kind"]
-    if "flag" in kind:
-        fits, wanted = isinstance(value, bool), "true or false"
-    elif kind == "number":
-        fits, wanted = isinstance(value, int) and not isinstance(value, bool) and value >= 1, "a number from 1 on"
-    elif kind in SEVERAL:
-        items = [value] if isinstance(value, str) else value
-        if isinstance(items, list) and all(isinstance(item, str) for item in items):
-            return [_one(row, item) for item in items]
-        fits, wanted = False, "a list of texts"
-    elif isinstance(value, bool | list | dict):
-        fits, wanted = False, "a text"
-    else:
-        return _one(row, str(value))
-    if not fits:
-        raise UsageError(f"is {wanted}, not {value!r}")
-    return value
-
-
-def _one(row: Mapping[str, str], text: str) -> Any:
-    choices, settings = tuple(row.get("choices", "").split()), KINDS[row["kind"]]
-    read = settings.get("type") if settings.get("action") != "extend" else None  # a list has its words apart
+    several = row["kind"] in SEVERAL
+    if "flag" in row["kind"]:
+        if not isinstance(value, bool):
+            raise UsageError(f"is true or false, not {value!r}")
+        return value
+    items = value if several and isinstance(value, list) else [value]
+    if not all(type(item) in (str, int, float) for item in items):
+        raise UsageError(f"is {'a list of texts' if several else 'a text or number'}, not {value!r}")
+    parser = Parser(exit_on_error=False)
+    add_option(parser, {**row, "required": ""})
     try:
-        if row["kind"] == "report":
-            return report_request(text, choices)
-        if choices and text not in choices:
-            close = close_words(text, choices, 1)
-            hint = f"did you mean {close[0]!r}?" if close else ""
-            raise UsageError(f"is one of {', '.join(choices)}, not {text!r}", hint=hint)
-        return read(text) if read is not None else text
-    except (argparse.ArgumentTypeError, ValueError, TypeError) as error:
-        raise UsageError(f"cannot be used: {error}") from error
+        found = parser.parse_args([f"{long_name(row)}={item}" for item in items])
+    except argparse.ArgumentError as error:
+        raise UsageError(f"cannot be used: {error.message}") from error
+    return getattr(found, row["dest"])
 
 
 # ------------------------------------------------------------------------------------------------------------ tomllines
 # Where keys and table headers stand in a TOML text, which the TOML reader does not report.
 
 
-_PART = regex(r"\s*(\"[^\"]*\"|'[^']*'|[\w-]+)\s*")
+def keys_in(line: str) -> tuple[str, ...]:
+    """Return the keys of a table's header, ``[tool.wheelfix]``, or of what is set in a line; none for other lines."""
+    try:
+        found: Any = load_toml(line if _is_header(line) else f"{line.partition('=')[0]}=0")
+    except ValueError:
+        return ()
+    keys = []
+    while isinstance(found, dict) and found:
+        ((key, found),) = found.items()
+        keys.append(key)
+    return tuple(keys)
 
 
-def table_header(line: str) -> tuple[str, ...]:
-    """Return the keys of a table's header, ``[tool.wheelfix]``; none for any other line."""
-    line = line.lstrip()
-    return _key_parts(line.lstrip("["), "]") if line.startswith("[") else ()
-
-
-def _key_parts(text: str, end: str) -> tuple[str, ...]:
-    """Return the parts of the dotted key that a text begins with; none unless ``end`` follows it.
-
-    Read part by part, and no character twice: the file may be of a stranger.
-    """
-    parts: list[str] = []
-    part = _PART.match(text)
-    while part:
-        parts.append(part[1].strip("\"'"))
-        if text.startswith(end, part.end()):
-            return tuple(parts)
-        part = _PART.match(text, part.end() + 1) if text.startswith(".", part.end()) else None
-    return ()
+def _is_header(line: str) -> bool:
+    return line.lstrip().startswith("[")
 
 
 class KeyLines:
@@ -320,11 +296,9 @@ class KeyLines:
         self._numbers: dict[tuple[str, ...], int] = {}
         table: tuple[str, ...] = ()
         for number, row in enumerate(text.splitlines(), 1):
-            if header := table_header(row):
-                table = header
-                self._numbers.setdefault(table, number)
-            elif key := _key_parts(row, "="):
-                self._numbers.setdefault((*table, *key), number)
+            if keys := keys_in(row):
+                table = keys if _is_header(row) else table
+                self._numbers.setdefault(keys if _is_header(row) else (*table, *keys), number)
 
     def find(self, keys: tuple[str, ...]) -> int:
         """Return the line of a key, or of the nearest table around it; 0 when even that is not found."""
@@ -478,15 +452,13 @@ def _read(row: Mapping[str, str], item: Setting) -> Setting:
     try:
         return replace(item, value=read_value(row, item.value))
     except UsageError as error:
-        raise UsageError(f"{item.where}: {item.key} {error.what}", hint=error.hint) from error
+        raise UsageError(f"{item.where}: {item.key} {error.what}") from error
 
 
 def _as_written(row: Mapping[str, str], text: str) -> object:
     """Return the text of a variable as the value that a file would have."""
     if "flag" in row["kind"] and text.strip().lower() in TRUE | FALSE:
         return text.strip().lower() in TRUE
-    if row["kind"] == "number":
-        return whole_number(text) or text
     if row["kind"] in SEVERAL:
         separator = os.pathsep if row["kind"] == "paths" else ","
         return [item.strip() for item in text.split(separator) if item.strip()]

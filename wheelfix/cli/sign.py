@@ -62,7 +62,7 @@ def execute(args: argparse.Namespace) -> int:
         if args.format == "json":
             results.entries.append(written(signed, "sign-1", "wheel"))
         else:
-            results.tell(render_signed(signed, results.look, quiet=args.quiet))
+            results.tell(render_signed(signed, results.look))
     results.write(lambda kind: dump({"schema": "wheelfix.sign/1", "tool": tool(), "wheels": results.entries}))
     return results.exit_code()
 

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.base.values import replace
 from wheelfix.cli.commands import say
 from wheelfix.cli.common import expand_inputs, options_of
 from wheelfix.cli.output import Output, Results
@@ -61,7 +62,7 @@ def execute(args: argparse.Namespace) -> int:
     for found in results.take(try_all(inputs.files, options)):
         trials.append(found)
         if args.format == "text":
-            text = render_trial(found, results.look, verbose=args.verbose, quiet=args.quiet)
+            text = render_trial(found, results.look)
             results.tell(text if len(trials) == 1 or args.quiet else f"\n{text}")
     render = render_json if args.format == "json" else render_junit
     results.write(lambda kind: render(trials, results.failures))
@@ -84,7 +85,8 @@ def try_written(args: argparse.Namespace, output: Output) -> None:
             if isinstance(found, FailedInput):
                 output.fail(found)
                 continue
-            for line in render_trial(found, look_of(sys.stderr, colour=args.color), quiet=args.quiet).splitlines():
+            look = replace(look_of(sys.stderr, colour=args.color), quiet=args.quiet)
+            for line in render_trial(found, look).splitlines():
                 say(line)
             error = failure_of_trial(found)
             if error is not None:

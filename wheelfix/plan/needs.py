@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import distinct, grouped, replace
+from wheelfix.base.values import distinct, replace
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.families import family_of
 from wheelfix.loader.evidence import FOLDER_NOT_CHECKED
@@ -26,7 +26,7 @@ from wheelfix.model import (
 )
 from wheelfix.plan.ways import is_supplied, is_supply
 from wheelfix.pycode.sourcecode import python_code
-from wheelfix.roots.choice import DllRequest, Needer, Objection, gpu_objection, objection_of_parts
+from wheelfix.roots.choice import Needer, Objection, gpu_objection, objection_of_parts
 from wheelfix.roots.host import card_arch
 from wheelfix.roots.release import LEARNED, Wanted, group_of, unfulfilled
 from wheelfix.rules.dependencies import Need, gather
@@ -194,16 +194,6 @@ def processed_by(before: Examination) -> str:
         if patch is not None:
             return patch[1].replace("_", ".")
     return ""
-
-
-def requests_by_group(found: Iterable[Need], view: FileView, subject: Subject) -> dict[str, list[DllRequest]]:
-    """Return what is asked of toolkits, by group; what belongs to no toolkit is left out."""
-    groups = ((group, need) for need in found if (group := group_of(need.name)))
-    return grouped(
-        (group, DllRequest(name, subject.machine, needers(view, need, name), subject.cuda.text))
-        for group, need in groups
-        for name in need.names
-    )
 
 
 def needers(view: FileView, need: Need, name: str) -> tuple[Needer, ...]:

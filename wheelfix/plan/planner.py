@@ -42,14 +42,12 @@ from wheelfix.plan.needs import (
     objections,
     places_in_code,
     processed_by,
-    requests_by_group,
     unmet_needs,
     wanted_release,
 )
 from wheelfix.plan.ways import is_supplied, is_supply, same_bytes
 from wheelfix.roots.choice import (
     DllRequest,
-    Terms,
     choose,
     choose_release,
     family_files,
@@ -202,19 +200,19 @@ class Planner:
             found = list(self._unmet_needs(resolution))
             self._settle_releases(found)
             # What a new DLL needs comes first: once that loads, others may find the new DLL where it is.
-            if not self._answer_for_new():
-                answers = [self._answer(need, resolution) for need in found]
-                if not any(answers):
-                    break
+            if not (self._answer_for_new(found, resolution) or self._answer_each(found, resolution)):
+                break
         self.unmet = found
         if self.options.with_vcredist:
             self._require_runtime(found)
 
-    def _answer_for_new(self) -> bool:
+    def _answer_for_new(self, found: Iterable[Need], resolution: Resolution) -> bool:
         """Answer the needs of DLLs that the plan adds; whether the view changed."""
-        resolution = self._resolve()
-        found = self._unmet_needs(resolution)
         needs = [need for need in found if not self.chosen.keys().isdisjoint(need.importers)]
+        return self._answer_each(needs, resolution)
+
+    def _answer_each(self, needs: Iterable[Need], resolution: Resolution) -> bool:
+        """Try to meet all of some needs; whether the view changed."""
         answers = [self._answer(need, resolution) for need in needs]
         return any(answers)
 
@@ -320,11 +318,12 @@ class Planner:
             # What it loads by a path in the package is the package's own, also if it is the C runtime (glfw).
             if self._copy_own(need, (folder,)) or self._take(need, name, (folder,), "companion", because, own=own):
                 # Without what it imports it would not load, and the code would go on to its next choice.
-                rounds = 0
-                while fault in self._resolve().code_faults and rounds < ROUNDS and self._answer_for_new():
-                    rounds += 1
-                if fault not in self._resolve().code_faults:
-                    return True
+                for _ in range(ROUNDS):
+                    resolution = self._resolve()
+                    if fault not in resolution.code_faults:
+                        return True
+                    if not self._answer_for_new(self._unmet_needs(resolution), resolution):
+                        break
                 self.view, self.chosen = before
         return False
 
@@ -335,7 +334,9 @@ class Planner:
             for name in need.names:
                 if not self.index.candidates(name):
                     self._look_on_index(name)
-        for group, requests in requests_by_group(asked, self.view, self.before.subject).items():
+        known = [(group, need) for need in asked if (group := group_of(need.name))]
+        by_group = grouped((group, self._request(need, name)) for group, need in known for name in need.names)
+        for group, requests in by_group.items():
             if group not in self.releases:
                 wanted = wanted_release(group, self.before.subject)
                 assumed = self.before.subject.profile.cuda or ""
@@ -343,7 +344,7 @@ class Planner:
                     because = f"--assume cuda={assumed} says that it is installed"
                     self.releases[group] = OneRelease(group, assumed, because)
                     continue
-                self.releases[group] = choose_release(group, requests, self.index, wanted, self._terms())
+                self.releases[group] = choose_release(group, requests, self.index, wanted)
 
     # ------------------------------------------------------------------------------------- how one need is answered
 
@@ -453,20 +454,9 @@ class Planner:
         self, need: Need, name: str, folders: tuple[str, ...], kind: str, because: str, *, own: bool = False
     ) -> bool:
         """Add the file of a root that serves a need best, if there is one; whether the view changed."""
-        subject = self.before.subject
-        request = DllRequest(
-            name,
-            subject.machine,
-            needers(self.view, need, name),
-            subject.cuda.text,
-            release=self._release(need, name),
-            companions=family_companions(name, self.cuda),
-            beside=self._beside(need, name),
-            one_release=self.releases.get(group_of(name)),
-        )
-        outcome = choose(request, self.index, self._terms(name, own=own))
+        outcome = choose(self._request(need, name, own=own), self.index)
         while outcome.winner is None and self._look_on_index(name):
-            outcome = choose(request, self.index, self._terms(name, own=own))
+            outcome = choose(self._request(need, name, own=own), self.index)
         if outcome.winner is None:
             reason = outcome.reason
             if not outcome.considered and self.index.fetcher is not None:
@@ -542,9 +532,18 @@ class Planner:
         names = [one for one in names if not vendor_of(one) and one != canonical(subject.name)]
         return f"; {TRUST} {names[0]} takes it from there" if names else ""
 
-    def _terms(self, name: str = "", *, own: bool = False) -> Terms:
-        """What the choice of a DLL has to respect."""
-        return Terms(
+    def _request(self, need: Need, name: str, *, own: bool = False) -> DllRequest:
+        """What is asked of the roots, and what the choice has to respect."""
+        subject = self.before.subject
+        return DllRequest(
+            name,
+            subject.machine,
+            needers(self.view, need, name),
+            subject.cuda.text,
+            release=self._release(need, name),
+            companions=family_companions(name, self.cuda),
+            beside=self._beside(need, name),
+            one_release=self.releases.get(group_of(name)),
             runtime=self.options.with_vcredist or own,
             included=frozenset(map(dll_key, self.options.include)),
             objection=objections(self.index, self.options, self._unmet(name), self.required),
@@ -553,7 +552,7 @@ class Planner:
 
     def _unmet(self, name: str) -> dict[RootFile, str]:
         """The candidates that import what no root has, where others do not: a namesake from another build."""
-        candidates = self.index.candidates(name) if name else ()
+        candidates = self.index.candidates(name)
         found = {file: missing for file in candidates if (missing := self._without(file))}
         return found if len(candidates) > len(found) else {}
 

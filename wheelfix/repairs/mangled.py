@@ -85,17 +85,7 @@ def _arguments(wheel: Path, dlls: Path, names: list[str], target: Path, renaming
     arguments = ["repair", f"--add-path={dlls}", f"--wheel-dir={target}", "--ignore-existing", "--analyze-existing"]
     if names:
         arguments.append(f"--exclude={os.pathsep.join(names)}")
-    if renaming.no_mangle:
-        arguments.append(f"--no-mangle={os.pathsep.join(renaming.no_mangle)}")
-    if renaming.no_mangle_all:
-        arguments.append("--no-mangle-all")
-    if renaming.namespace_pkgs:
-        arguments.append(f"--namespace-pkg={os.pathsep.join(renaming.namespace_pkgs)}")
-    if renaming.custom_patch:
-        arguments.append("--custom-patch")
-    if renaming.lib_sdir != ".libs":
-        arguments.append(f"--lib-sdir={renaming.lib_sdir}")
-    return [*arguments, "--", str(wheel)]
+    return [*arguments, *renaming.arguments, "--", str(wheel)]
 
 
 def _seconds(stamp: int) -> str:

@@ -10,12 +10,11 @@ import re
 import sys
 import threading
 import time
-import unicodedata
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeAlias, TypeVar
 
 from wheelfix.base.parsing import human_size, whole_number
-from wheelfix.base.values import frozen
+from wheelfix.base.values import frozen, replace
 from wheelfix.report.blocks import Block, Bullets, Code, Heading, Link, Para, Part, Records, Span, Spans, Table
 from wheelfix.report.safe import legible, without_commands
 
@@ -39,6 +38,15 @@ class TextStyle:
     """Characters in a line; 0 where lines are not broken, so that ``grep`` finds what it looks for."""
     colour: bool = False
     unicode: bool = False
+    verbose: bool = False
+    """For those who ask for everything."""
+    quiet: bool = False
+    """For those who want the answer alone."""
+
+    @property
+    def in_file(self) -> TextStyle:
+        """The same for a file: Unicode in whole lines, without colour."""
+        return replace(self, width=0, colour=False, unicode=True)
 
 
 COLOURS = ("auto", "always", "never")
@@ -163,9 +171,9 @@ GAP = 2
 """Blanks between the columns of a table."""
 
 
-def render_text(blocks: Iterable[Block], look: TextStyle, *, verbose: bool = False) -> str:
+def render_text(blocks: Iterable[Block], look: TextStyle) -> str:
     """Return blocks as text."""
-    canvas = Canvas(look, verbose=verbose)
+    canvas = Canvas(look)
     canvas.draw(blocks)
     return canvas.text()
 
@@ -173,8 +181,8 @@ def render_text(blocks: Iterable[Block], look: TextStyle, *, verbose: bool = Fal
 class Canvas:
     """Lines in the order they are written; :meth:`text` gives them all."""
 
-    def __init__(self, look: TextStyle, *, verbose: bool = False) -> None:
-        self.look, self._verbose = look, verbose
+    def __init__(self, look: TextStyle) -> None:
+        self.look = look
         self._lines: list[str] = []
 
     def text(self) -> str:
@@ -208,7 +216,7 @@ class Canvas:
                     self._draw_part(block, indent)
 
     def _draw_part(self, part: Part, indent: int) -> None:
-        if part.closed and not self._verbose:
+        if part.closed and not self.look.verbose:
             return
         if part.level == 2:
             self._lines.append("")
@@ -250,7 +258,7 @@ class Canvas:
 
     def _first(self, items: Sequence[_Item], most: int, indent: int) -> Iterator[_Item]:
         """Give the first entries of a list, all of them to those who ask; then say how many there are more."""
-        shown = items if self._verbose else items[:most]
+        shown = items if self.look.verbose else items[:most]
         yield from shown
         if len(shown) < len(items):
             self.line((f"… and {len(items) - len(shown)} more (-v shows all)", "dim"), indent=indent)
@@ -290,7 +298,10 @@ class Canvas:
 
     def _shown(self, spans: Iterable[Span]) -> Styled:
         """Return spans as this canvas can show them."""
-        pairs = ((self.plain(text), style) for text, style in map(_pair, spans) if text)
+        wanted = (
+            (text, style) for text, style in map(_pair, spans) if text and not (style == "more" and self.look.verbose)
+        )
+        pairs = ((self.plain(text), style) for text, style in wanted)
         return [
             (text.replace(" ", _HARD_BLANK) if style in _UNBROKEN else text, STYLES[style] if style else "")
             for text, style in pairs
@@ -339,8 +350,8 @@ PATIENCE = 0.5
 """Seconds of work before the line appears: short work needs none."""
 PAUSE = 0.25
 """Seconds between two drawings, so that the time is seen to move where nothing else does."""
-NAME = 24
-"""Columns of a name that count more than the time that is left."""
+WIDE = 80
+"""From so many columns on there is room for the time that is left."""
 TRUSTED = 0.05
 """The part of the work after which the rest of the time is estimated."""
 
@@ -352,13 +363,12 @@ class ProgressBar:
     :meth:`hide` removes the line before anything else is printed; it appears again with the next thing that is done.
     """
 
-    def __init__(
-        self, stream: TextIO, paths: Sequence[WheelPath], verb: str = "", *, enabled: bool | None = None
-    ) -> None:
+    def __init__(self, stream: TextIO, paths: Sequence[WheelPath], verb: str, *, enabled: bool | None = None) -> None:
         self._stream = stream
         self._verb = verb
         self._paths = [str(path) for path in paths]
-        self._names = [_narrow(legible(path.name or str(path)), stream) for path in paths]
+        # In ASCII, so that every character takes one column and can be shown everywhere.
+        self._names = [legible(path.name or str(path)).encode("ascii", "replace").decode() for path in paths]
         quiet = os.environ.get("TERM") == "dumb"
         self._enabled = (is_terminal(stream) and not quiet) if enabled is None else enabled
         self._sizes = [_size(path) for path in paths] if self._enabled else [1] * len(paths)
@@ -421,15 +431,12 @@ class ProgressBar:
         done = min(self._done, len(self._names) - 1)
         share = self._share(done)
         filled = int(BAR * share)
-        head = f"[{'#' * filled}{'.' * (BAR - filled)}] "
-        head += f"{done + 1}/{len(self._names)} " if len(self._names) > 1 else ""
+        number = f"{done + 1}/{len(self._names)} " if len(self._names) > 1 else ""
+        head = f"[{'#' * filled}{'.' * (BAR - filled)}] {number}{self._verb} {self._names[done]}"
         tail = f", {human_size(self._part[0])} of {human_size(self._part[1])}" if self._part[1] else ""
         tail += f", {_clock(seconds)}"
-        left = f", about {_clock(seconds * (1 - share) / share)} left" if share > TRUSTED else ""
-        if len(head) + NAME + len(tail) + len(left) <= width:
-            tail += left
-        name = f"{self._verb} {self._names[done]}".strip()
-        return (head + _shortened(name, width - len(head) - len(tail)) + tail)[:width]
+        tail += f", about {_clock(seconds * (1 - share) / share)} left" if share > TRUSTED and width > WIDE else ""
+        return f"{head[: max(0, width - len(tail))]}{tail}"[:width]
 
     def _share(self, done: int) -> float:
         """How much of all bytes is done, from 0 to 1."""
@@ -456,23 +463,6 @@ def _size(path: WheelPath) -> int:
         return 1
 
 
-def _narrow(name: str, stream: TextIO) -> str:
-    """Return a name in which every character takes one column and can be shown; others become ``?``."""
-    if name.isascii():
-        return name
-    encoding = getattr(stream, "encoding", None) or "ascii"
-    known = name.encode(encoding, "replace").decode(encoding, "replace")
-    return "".join("?" if unicodedata.east_asian_width(char) in "WF" else char for char in known)
-
-
 def _clock(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes}:{rest:02}"
-
-
-def _shortened(name: str, room: int) -> str:
-    """Return a name that fits; what is left out is left out in the middle, where wheels differ least."""
-    if len(name) <= room:
-        return name
-    half = max(0, room - 3) // 2
-    return f"{name[: max(0, room - 3) - half]}...{name[len(name) - half :]}" if room > 3 else name[: max(0, room)]

@@ -23,12 +23,12 @@ from wheelfix.report.blocks import (
     para,
 )
 from wheelfix.report.canvas import NAMES
-from wheelfix.report.document import Context, Document, by_code, severities
+from wheelfix.report.document import Context, Document, by_code
 from wheelfix.report.safe import legible, without_commands, workflow_data, workflow_property, xml
 from wheelfix.report.safe import markdown as escape
 from wheelfix.report.safe import markdown_block as code_block
 from wheelfix.report.safe import markdown_code as code
-from wheelfix.report.scans import scan_blocks, totals_table
+from wheelfix.report.scans import overview, scan_blocks, totals_table
 from wheelfix.report.words import count, label, sentence
 
 if TYPE_CHECKING:
@@ -185,24 +185,16 @@ SHOWN = 20
 
 def render_markdown(document: Document) -> str:
     """Return a table over all wheels, and a section for each that has something to say."""
-    rows: list[list[str]] = []
-    blocks: list[Block] = []
+    blocks: list[Block] = [overview(document.rows)] if document.rows else []
+    blocks += [totals_table(document.rules)] if len(document.reports) > 1 and document.rules else []
     for row in document.rows:
-        report = row.report
-        numbers = [str(number) for number in severities(report.findings).values()] if report is not None else [""] * 4
-        rows.append([row.label, MARKS.get(row.kind, "") + row.outcome, *numbers])
-        parts: list[Block] = []
-        if row.failure is not None:
+        report, parts = row.report, list[Block]()
+        if report is not None and row.failure is not None:
             parts = [para(f"{row.words.capitalize()}: {row.failure.error}")]
             parts += labelled("Hint: ", [row.failure.error.hint])
         if report is not None and (report.findings or report.first_failure is not None):
             parts += scan_blocks(report, document, steps=document.steps(report))
         blocks += [Part((row.label,), tuple(parts), 1)] if parts else []
-    if rows:
-        heads = ("wheel", "verdict", "errors", "unsure", "warnings", "info")
-        blocks.insert(0, Table(heads, rows, numbers=heads[2:]))
-    if len(document.reports) > 1 and document.rules:
-        blocks.insert(1, totals_table(document.rules))
     return markdown_text("wheelfix", [para(str(document)), *blocks])
 
 
@@ -263,7 +255,7 @@ def _line(spans: Iterable[Span]) -> str:
     for span in spans:
         text, style = (span, "") if isinstance(span, str) else span
         if text and not isinstance(span, Link) and style != "more":
-            shown = code(text) if style in NAMING else escape(text, first=not parts)
+            shown = code(text) if style in NAMING else MARKS.get(style, "") + escape(text, first=not parts)
             parts.append(f"{' ' * text.startswith(' ')}{shown}{' ' * (text.strip() != '' and text.endswith(' '))}")
     return "".join(parts).strip()
 

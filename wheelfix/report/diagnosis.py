@@ -30,9 +30,9 @@ _FROM_TEXT = 2
 _SURENESS = {"sure": "", "likely": "most likely: ", "guess": "perhaps: "}
 
 
-def render_diagnosis(diagnosis: Diagnosis, look: TextStyle, *, verbose: bool = False, quiet: bool = False) -> str:
-    """Return the diagnosis; ``quiet`` leaves the causes alone, ``verbose`` shows all remedies and faults."""
-    blocks: list[Block] = []
+def render_diagnosis(diagnosis: Diagnosis, look: TextStyle) -> str:
+    """Return the diagnosis: quiet it has the causes alone, verbose all remedies and faults."""
+    blocks, verbose, quiet = list[Block](), look.verbose, look.quiet
     if not quiet:
         blocks += _evidence(diagnosis)
     blocks += _verdict(diagnosis)
@@ -50,7 +50,7 @@ def render_diagnosis(diagnosis: Diagnosis, look: TextStyle, *, verbose: bool = F
         blocks += labelled("warning: ", diagnosis.warnings, "warn")
         blocks += [para()] if diagnosis.notes else []
         blocks += labelled("note: ", diagnosis.notes, "note")
-    return render_text(blocks, look, verbose=verbose)
+    return render_text(blocks, look)
 
 
 def _evidence(diagnosis: Diagnosis) -> Iterator[Block]:

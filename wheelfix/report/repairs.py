@@ -41,20 +41,20 @@ if TYPE_CHECKING:
 OUTCOMES = {"repaired": "ok", "unchanged": "ok", "signed": "ok", "planned": "warning"}
 
 
-def render_plan(report: Repaired, look: TextStyle, *, verbose: bool = False, quiet: bool = False) -> str:
+def render_plan(report: Repaired, look: TextStyle) -> str:
     """Return what was done, or would be done, as text."""
-    return render_text([plan_part(report, verbose=verbose, quiet=quiet)], look, verbose=verbose)
+    return render_text([plan_part(report, look)], look)
 
 
-def plan_part(report: Repaired, *, verbose: bool = False, quiet: bool = False) -> Part:
+def plan_part(report: Repaired, look: TextStyle) -> Part:
     """Return what was done, or would be done; at its end how much it fixed, and what remains."""
-    plan, outcome = report.plan, report.outcome
+    plan, outcome, quiet = report.plan, report.outcome, look.quiet
     blocks: list[Block] = []
     if quiet:
         others = [f"{taken.toolkit} {taken.release}: {taken.because}" for taken in plan.releases if taken.other]
         blocks += labelled("warning ", others, "warn")
     else:
-        blocks += _changes(plan, verbose=verbose)
+        blocks += _changes(plan, verbose=look.verbose)
     if outcome == "planned":
         if not quiet:
             blocks += counted("Ways to have the DLLs of NVIDIA and Intel", [*map(way_words, plan.ways)])
@@ -169,10 +169,10 @@ HEADINGS = {
 }
 
 
-def render_signed(result: Signed, look: TextStyle, *, quiet: bool) -> str:
+def render_signed(result: Signed, look: TextStyle) -> str:
     """Return what became of each PE file of one wheel."""
     blocks: list[Block] = []
-    for action, title in {} if quiet else HEADINGS.items():
+    for action, title in {} if look.quiet else HEADINGS.items():
         files = [file for file in result.files if file.action == action]
         records = []
         for file in files:
@@ -180,7 +180,7 @@ def render_signed(result: Signed, look: TextStyle, *, quiet: bool) -> str:
             style = "dim" if file.signature is not None and file.signature.status == TRUSTED else "warn"
             records.append(Record(((file.path, "path"),), (("", (str(file.signature), style)),) if told else ()))
         blocks += recorded(title, records)
-    if not quiet:
+    if not look.quiet:
         blocks += [] if result.files else [line("  It has no PE file.")]
         blocks += [*labelled("note ", result.notes), para()]
     planned = result.outcome == "planned"
@@ -212,15 +212,9 @@ def roots_json(index: RootIndex, remarks: Sequence[Remark], matches: Sequence[Ma
 
 
 def render_roots(
-    index: RootIndex,
-    remarks: Sequence[Remark],
-    asked: Mapping[str, Sequence[Match]],
-    look: TextStyle,
-    *,
-    verbose: bool,
-    quiet: bool,
+    index: RootIndex, remarks: Sequence[Remark], asked: Mapping[str, Sequence[Match]], look: TextStyle
 ) -> str:
-    """Return the list; ``quiet`` leaves one line per root, ``verbose`` adds what was left out.
+    """Return the list: quiet it has one line per root, verbose also what was left out.
 
     ``asked`` has the DLLs that were asked for.
     """
@@ -235,16 +229,16 @@ def render_roots(
         fields += [("warning", text) for text in root.warnings]
         fields += [("note", text) for text in root.notes]
         title = ((root.label, "name"), "  ", (str(root.path), "path"))
-        records.append(Record(title, () if quiet else tuple(fields)))
+        records.append(Record(title, () if look.quiet else tuple(fields)))
     blocks: list[Block] = [Records(records) if records else para("No root was found. Name one with --root.")]
-    if remarks and not quiet:
+    if remarks and not look.quiet:
         named = [f"{remark.path}: {remark.reason}, {remark.learned}" for remark in remarks]
         blocks += counted("Named, but not a root", named)
-    blocks += counted("Left out", [f"{item.path}: {item.reason}" for item in index.skipped if verbose])
+    blocks += counted("Left out", [f"{item.path}: {item.reason}" for item in index.skipped if look.verbose])
     for names, files in asked.items():
         found = [
             Record(((file.location, "good"), f"  {version}".rstrip()), (("", (file.origin, "dim")),))
             for file, version in files
         ]
         blocks.append(chapter(f"{names}: {count(len(found), 'file')}", Records(found)))
-    return render_text(blocks, look, verbose=verbose)
+    return render_text(blocks, look)

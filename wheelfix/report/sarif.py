@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import posixpath
 import urllib.parse
-from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING
 
@@ -34,7 +33,6 @@ def render_scan(document: Document) -> str:
     used = {finding.code for report in reports for finding in report.findings}
     rules = [rule for rule in all_rules() if rule.code in used]
     places = {rule.code: number for number, rule in enumerate(rules)}
-    pages = _documentation()
     results: list[Json] = [
         _result(report, finding, places, document.context) for report in reports for finding in report.findings
     ]
@@ -45,7 +43,7 @@ def render_scan(document: Document) -> str:
                 "version": wheelfix.__version__,
                 "semanticVersion": wheelfix.__version__,
                 "informationUri": PROJECT,
-                "rules": [_rule(rule, pages) for rule in rules],
+                "rules": [*map(_rule, rules)],
             }
         },
         "invocations": [_invocation(document.failures)],
@@ -63,17 +61,7 @@ def render_scan(document: Document) -> str:
     return dump({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
-def _documentation() -> str:
-    """Return where the documentation is published: as the installed release declares it, else nothing."""
-    try:
-        declared = metadata("wheelfix").get_all("Project-URL") or []
-    except PackageNotFoundError:  # run from a folder or from the zipapp
-        return ""
-    links = {name.strip().lower(): address.strip() for name, _, address in (text.partition(",") for text in declared)}
-    return str(links.get("documentation", "")).rstrip("/")
-
-
-def _rule(rule: Rule, documentation: str) -> JsonObject:
+def _rule(rule: Rule) -> JsonObject:
     text = page(rule.code)
     return {
         "id": rule.code,
@@ -81,7 +69,7 @@ def _rule(rule: Rule, documentation: str) -> JsonObject:
         "shortDescription": {"text": rule.name.replace("-", " ").capitalize()},
         "fullDescription": {"text": rule.summary},
         "help": {"text": render_page(text, TextStyle(unicode=True)), "markdown": text},
-        "helpUri": f"{documentation}/reference/rules/{rule.code}.html" if documentation else PROJECT,
+        "helpUri": PROJECT,
         "defaultConfiguration": {"level": LEVELS[rule.severity]},
         "properties": {
             "tags": ["wheel", "windows"],

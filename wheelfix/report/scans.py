@@ -45,7 +45,16 @@ from wheelfix.report.blocks import (
     para,
 )
 from wheelfix.report.canvas import TextStyle, render_text
-from wheelfix.report.document import DEFAULT, Context, Document, RuleTotal, by_code, severity_phrase
+from wheelfix.report.document import (
+    DEFAULT,
+    Context,
+    Document,
+    InputRow,
+    RuleTotal,
+    by_code,
+    severities,
+    severity_phrase,
+)
 from wheelfix.report.words import (
     KIND_WORDS,
     Step,
@@ -63,9 +72,10 @@ from wheelfix.report.words import (
 )
 from wheelfix.rules.context import inside
 from wheelfix.rules.registry import Theme, is_about, missing_names
+from wheelfix.rules.wording import last_part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 
 HEADINGS = {
@@ -100,28 +110,26 @@ def render_scan(
     report: ScanReport,
     look: TextStyle,
     *,
-    verbose: bool = False,
-    quiet: bool = False,
     context: Context = DEFAULT,
     hints: Hints | None = None,
 ) -> str:
-    """Return the report on one wheel as text; ``quiet`` leaves the verdict, ``verbose`` adds every resolved edge.
+    """Return the report on one wheel as text: quiet that is the verdict alone, verbose it has every resolved edge.
 
     A wheel that is ok is one line. ``hints`` are those of earlier reports, which are not repeated.
     """
     document, word = Document([report], (), context), report.verdict.value
     new, hints = document.new(report), hints or Hints()
     known = len(new) < len(report.findings)
-    if quiet:
+    if look.quiet:
         nothing = "  (nothing new)" if report.findings and not new else ""
         return render_text([line((word.upper(), word), f"  {label(report)}", nothing)], look)
-    infos = verbose or context.infos
+    infos = look.verbose or context.infos
     shown = [one for one in new if infos or one.severity is not Severity.INFO or context.fails(report, one)]
-    if not (verbose or shown or known or report.archs is not None or report.targets):
+    if not (look.verbose or shown or known or report.archs is not None or report.targets):
         more = f" ({len(new)} info)" if new else ""
         return render_text([Part(((label(report), "name"),), (), 1, (word.upper() + more, word))], look)
-    blocks = scan_blocks(report, document, hints=hints, verbose=verbose)
-    if verbose:
+    blocks = scan_blocks(report, document, hints=hints)
+    if look.verbose:
         blocks.append(chapter("Who loads what", Records(tuple(_loads(report)))))
     fresh = f"; {len(new) or 'nothing'} new" if known else ""
     hidden = "; -v shows the info" if len(shown) < len(new) else ""
@@ -131,22 +139,17 @@ def render_scan(
     if worst is not None and hints.is_new(worst.code):
         blocks.append(line((f"'wheelfix explain {worst.code}' says more.", "dim")))
     whole = Part(((label(report), "name"),), blocks, 1, (word.upper(), word))
-    return render_text([whole], look, verbose=verbose)
+    return render_text([whole], look)
 
 
 def scan_blocks(
-    report: ScanReport,
-    document: Document,
-    *,
-    hints: Hints | None = None,
-    verbose: bool = False,
-    steps: Sequence[Step] = (),
+    report: ScanReport, document: Document, *, hints: Hints | None = None, steps: Sequence[Step] = ()
 ) -> list[Block]:
     """Return what there is to say about one wheel, with the commands that fix it."""
     new, hints = document.new(report), hints or Hints()
     blocks: list[Block] = [para((_facts(report), "dim"))]
     conflicts = version_conflicts(new)
-    explained = [] if verbose else follows_from(conflicts, report)
+    explained = follows_from(conflicts, report)
     said = {id(finding) for finding in explained}
     if conflicts:
         blocks += [para(), *(para((conflict.message, "name")) for conflict in conflicts)]
@@ -158,7 +161,7 @@ def scan_blocks(
     if new or not report.findings:
         blocks += _prediction(report)
     blocks += steps_part(steps)
-    blocks += _findings(report, [one for one in new if id(one) not in said], document, hints, verbose=verbose)
+    blocks += _findings(report, [one for one in new if id(one) not in said], document, hints)
     if explained:
         groups = _groups(explained)
         blocks.append(chapter(f"Explained by the version ({len(explained)})", *groups, closed=True))
@@ -201,22 +204,20 @@ def _prediction(report: ScanReport) -> list[Part]:
 # ----------------------------------------------------------------------------- what is missing, and the other findings
 
 
-def _findings(
-    report: ScanReport, findings: Sequence[Finding], document: Document, hints: Hints, *, verbose: bool
-) -> Iterator[Part]:
+def _findings(report: ScanReport, findings: Sequence[Finding], document: Document, hints: Hints) -> Iterator[Part]:
     """Give what is missing, then the other findings by severity and code; info for those who ask."""
     context = document.context
     shown = [
         one for one in findings if one.severity is not Severity.INFO or context.infos or context.fails(report, one)
     ]
     listed = _missing_in(report.missing, shown)
-    yield from _missing(report, listed, findings, verbose=verbose)
+    yield from _missing(report, listed, findings)
     names = {dll_key(item.name) for item in listed}
     tell = functools.partial(document.hint, report)
     for severity, heading in HEADINGS.items():
         chosen = [finding for finding in findings if finding.severity is severity]
         closed = not any(finding.severity is severity for finding in shown)
-        groups = _groups(chosen, names, tell, Hints() if closed and not verbose else hints)
+        groups = _groups(chosen, names, tell, Hints() if closed else hints)
         if chosen:
             yield chapter(f"{heading} ({len(chosen)})", *groups, closed=closed)
 
@@ -254,13 +255,11 @@ def _groups(
         yield Part(((first.code, severity), " ", (first.name, "name")), blocks, 3)
 
 
-def _missing(
-    report: ScanReport, listed: Sequence[MissingDll], findings: Sequence[Finding], *, verbose: bool
-) -> Iterator[Part]:
-    """Give required DLLs in full, and optional ones by name, unless everything is asked for."""
+def _missing(report: ScanReport, listed: Sequence[MissingDll], findings: Sequence[Finding]) -> Iterator[Part]:
+    """Give required DLLs in full, and optional ones by name."""
     if not listed:
         return
-    shown = [item for item in listed if item.required or verbose or item.candidates]
+    shown = [item for item in listed if item.required or item.candidates]
     errors = [finding for finding in findings if finding.severity is Severity.ERROR]
     fatal = {item.name for item in _missing_in(listed, errors)}
     consequences: dict[str, str] = {}
@@ -558,6 +557,36 @@ def totals_table(rules: Sequence[RuleTotal]) -> Table:
         for row in rules
     ]
     return Table(heads, rows, numbers=heads[2:])
+
+
+def overview(rows: Iterable[InputRow]) -> Table:
+    """Return the inputs of a run with what came of each, the first thing to look at, and figures."""
+    heads = ("input", "verdict", "first problem", "errors", "unsure", "warnings", "info", "MB of DLLs")
+    shown: Rows = []
+    for row in rows:
+        error = row.failure.error if row.failure is not None else None
+        why, numbers = f"{error}; {error.hint}".removesuffix("; ") if error is not None else "", [""] * 5
+        if row.report is not None:
+            size = round(sum(image.facts.size for image in row.report.images) / 1e6, 1)
+            numbers = [str(number or "") for number in (*severities(row.report.findings).values(), size)]
+            why = first_problem(row.report)
+        shown.append([row.label, (row.outcome, row.kind), (why, "dim"), *numbers])
+    return Table(heads, shown, numbers=heads[3:])
+
+
+def first_problem(report: ScanReport) -> str:
+    """Return the first thing to look at, in a few words."""
+    failure = report.first_failure
+    if failure is not None:
+        cause = failure.chain[-1] if failure.chain else ""
+        because = f": see {cause}" if cause else ""
+        if dll_key(cause) in {dll_key(item.name) for item in report.missing}:
+            there = dll_key(cause) in {dll_key(last_part(image.path)) for image in report.images}
+            because = f": {cause} is {'not found where it is' if there else 'missing'}"
+        return f"{import_statement(report)} fails{because}"
+    worst = [finding for finding in report.findings if finding.severity is not Severity.INFO]
+    worst.sort(key=lambda finding: list(Severity).index(finding.severity))
+    return and_more([f"{finding.code} {finding.name}" for finding in worst], 1)
 
 
 def _target_table(reports: Sequence[ScanReport]) -> list[Part]:

@@ -68,29 +68,29 @@ FILES = 12
 """Loaded files of packages that are listed without ``-v``."""
 
 
-def render_trial(trial: Trial, look: TextStyle, *, verbose: bool = False, quiet: bool) -> str:
+def render_trial(trial: Trial, look: TextStyle) -> str:
     """Return what came of one wheel."""
     blocks: list[Block] = []
-    if not quiet:
+    if not look.quiet:
         blocks.append(line(("  " + trial.interpreter, "dim")))
         others = ", ".join(trial.installed[1:])
         blocks += [para((f"with {others}", "dim"), lead="  ")] if others else []
         table = Table(("module", "import", "prediction"), [_row(one) for one in trial.modules])
         details = [
-            _details(one, verbose=verbose)
+            _details(one, verbose=look.verbose)
             for one in trial.modules
-            if one.agreement is not Agreement.AGREES or not one.observed.works or verbose
+            if one.agreement is not Agreement.AGREES or not one.observed.works or look.verbose
         ]
         blocks += [para(), table, *details, *_files(trial)]
         blocks += [para(), *labelled("note ", trial.notes)] if trial.notes else []
-    if trial.outcome == "differs" and not quiet:
+    if trial.outcome == "differs" and not look.quiet:
         report = (
             "This is a bug in wheelfix. Please report it with the wheel (or where to get it), the output of "
             "'wheelfix try --format json' and of 'wheelfix scan --format json' for it."
         )
         blocks += [para(), para(report, lead=("report ", "bad"))]
     whole = Part(((last_part(trial.path), "name"),), blocks, 1, WORDS[trial.outcome])
-    return render_text([whole], look, verbose=verbose)
+    return render_text([whole], look)
 
 
 def _row(one: ModuleTrial) -> list[Span]:

@@ -54,8 +54,17 @@ class Needer:
 
 
 @frozen
+class Objection:
+    """An objection to a candidate, such as that it has no code for the user's card."""
+
+    reason: str
+    fatal: bool = False
+    """Rejects the candidate; otherwise it comes after those without objection, and with a warning."""
+
+
+@frozen
 class DllRequest:
-    """A DLL that is wanted."""
+    """A DLL that is wanted, and what the user and the wheel allow."""
 
     name: str
     machine: Machine = Machine.AMD64
@@ -70,21 +79,6 @@ class DllRequest:
     """A member of the family that is chosen already: only its folder counts."""
     one_release: OneRelease | None = None
     """The release that everything of the DLL's group is taken from."""
-
-
-@frozen
-class Objection:
-    """An objection to a candidate, such as that it has no code for the user's card."""
-
-    reason: str
-    fatal: bool = False
-    """Rejects the candidate; otherwise it comes after those without objection, and with a warning."""
-
-
-@frozen
-class Terms:
-    """What the user and the wheel allow, beyond the one DLL."""
-
     runtime: bool = False
     """The Visual C++ runtime may be taken (``--with-vcredist``)."""
     included: frozenset[str] = frozenset()
@@ -123,7 +117,7 @@ MAX_HOPS = 16
 """Forwarders that may follow upon each other; Windows' own have two or three."""
 
 
-def serves(need: DllRequest, file: RootFile, index: RootIndex, terms: Terms) -> tuple[str, ...] | str:
+def serves(need: DllRequest, file: RootFile, index: RootIndex) -> tuple[str, ...] | str:
     """Return the DLLs beside a candidate that it needs to serve all needers, or the reason why it does not."""
     machine, image = need.machine, index.image(file)
     if isinstance(image, Malformed):
@@ -142,7 +136,7 @@ def serves(need: DllRequest, file: RootFile, index: RootIndex, terms: Terms) -> 
     # Of a DLL that is loaded by name we do not know what will be asked; every name may be.
     names = used if wanted else [symbol for symbol in forwarders if isinstance(symbol, str)]
     brings: dict[str, str] = {}
-    faults = [fault for name in names if (fault := _follow(name, forwarders[name], file, need, index, terms, brings))]
+    faults = [fault for name in names if (fault := _follow(name, forwarders[name], file, need, index, brings))]
     if faults and (wanted or len(faults) == len(image.exports.names)):
         return faults[0]
     return tuple(brings.values())
@@ -155,13 +149,7 @@ def _missing_exports(missing: list[tuple[str, Symbol]]) -> str:
 
 
 def _follow(
-    symbol: Symbol,
-    first: str,
-    file: RootFile,
-    need: DllRequest,
-    index: RootIndex,
-    terms: Terms,
-    brings: dict[str, str],
+    symbol: Symbol, first: str, file: RootFile, need: DllRequest, index: RootIndex, brings: dict[str, str]
 ) -> str:
     """Return what is wrong with a forwarder, or nothing; note the DLLs that it brings."""
     target = first
@@ -169,7 +157,7 @@ def _follow(
         name, wanted = split_forwarder(target)
         if classify(name, need.machine).on_every_machine:
             return ""
-        own, neighbour = terms.provided(name), index.beside(file, name)
+        own, neighbour = need.provided(name), index.beside(file, name)
         image = own or (index.image(neighbour) if neighbour is not None else None)
         if not isinstance(image, Image):
             return f"it forwards {symbol} to {name}, which is not beside it"
@@ -258,10 +246,10 @@ def never_vendored(name: str, machine: Machine, *, runtime: bool) -> str:
     return ""
 
 
-def choose(need: DllRequest, index: RootIndex, terms: Terms | None = None) -> Choice:
+def choose(need: DllRequest, index: RootIndex) -> Choice:
     """Return which file of the roots is vendored for a need, or why none is."""
-    terms, candidates = terms or Terms(), index.candidates(need.name)
-    if refusal := never_vendored(need.name, need.machine, runtime=terms.runtime):
+    candidates = index.candidates(need.name)
+    if refusal := never_vendored(need.name, need.machine, runtime=need.runtime):
         return Choice(None, refusal, tuple(Considered(file, "rejected", refusal) for file in candidates))
     if not candidates:
         return Choice(None, f"no root has {need.name}")
@@ -269,7 +257,7 @@ def choose(need: DllRequest, index: RootIndex, terms: Terms | None = None) -> Ch
     for rank, group in sorted(grouped((standing(file), file) for file in candidates).items()):
         rankings: list[Ranking] = []
         for file in group:
-            ranking = examine(need, file, index, terms)
+            ranking = examine(need, file, index)
             if isinstance(ranking, Ranking):
                 rankings.append(ranking)
             else:
@@ -298,22 +286,22 @@ def standing(file: RootFile) -> int:
     return 0 if file.root.explicit else 2 if file.root.last_resort else 1
 
 
-def examine(need: DllRequest, file: RootFile, facts: RootIndex, terms: Terms) -> Ranking | str:
+def examine(need: DllRequest, file: RootFile, facts: RootIndex) -> Ranking | str:
     """Return how a candidate ranks, or why it does not serve."""
     if need.beside is not None and _folder(file) != _folder(need.beside):
         return f"its family comes from one folder, that of {need.beside.location}"
-    if not _redistributable(file) and dll_key(need.name) not in terms.included:
+    if not _redistributable(file) and dll_key(need.name) not in need.included:
         return f"the vendor does not allow redistribution; --include {need.name} adds it nevertheless"
-    brings = serves(need, file, facts, terms)
+    brings = serves(need, file, facts)
     if isinstance(brings, str):
         return brings
-    objection = terms.objection(file)
+    objection = need.objection(file)
     if objection is not None and objection.fatal:
         return objection.reason
     cuda_release = cuda_release_of(file, facts) if need.cuda else ""
     cuda = compatibility(cuda_release, need.cuda)
     other = _other_release(need, file, facts) or _other_major(need, file, cuda_release)
-    if other and dll_key(need.name) not in terms.included:
+    if other and dll_key(need.name) not in need.included:
         return f"{other}; --include {need.name} takes it all the same"
     if other:
         objection = objection or Objection(other)
@@ -487,18 +475,15 @@ class _Offer:
         return set[str]().union(*self.roots.values())
 
 
-def choose_release(
-    group: str, needs: Sequence[DllRequest], index: RootIndex, wanted: Wanted, terms: Terms | None = None
-) -> OneRelease:
+def choose_release(group: str, needs: Sequence[DllRequest], index: RootIndex, wanted: Wanted) -> OneRelease:
     """Return the one release that all needs of a group are met from; without a release when nothing shows one."""
-    terms = terms or Terms()
     # Another major is refused here, with its release, and not file by file.
     files = [(replace(need, cuda=""), file) for need in needs for file in index.candidates(need.name)]
     refused: dict[str, list[str]] = {}
     for rank in sorted({standing(file) for _, file in files}):
         offers: dict[str, _Offer] = {}
         for need, file in files:
-            if standing(file) != rank or isinstance(examine(need, file, index, terms), str):
+            if standing(file) != rank or isinstance(examine(need, file, index), str):
                 continue
             releases = possible_releases(file, index)
             if len(releases) == 1:
@@ -619,7 +604,7 @@ def loaded_by_name(name: str, files: dict[T, str], cuda: str | None = None) -> l
 def gpu_objection(
     index: RootIndex, card: str, runs: Callable[[tuple[str, ...]], bool]
 ) -> Callable[[RootFile], Objection | None]:
-    """Return the objection for :class:`~wheelfix.roots.release.Terms` that asks for code for a card.
+    """Return the objection for :class:`DllRequest` that asks for code for a card.
 
     ``runs`` says whether something among architectures such as ``sm_86`` and ``ptx_86`` runs on it. A DLL without any
     GPU code, such as ``cudnn64_8.dll``, is as good as the family beside it, which does its work.

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import bz2
 import contextlib
-import io
 import re
 import tarfile
+import zipfile
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from wheelfix.archive.directory import too_much
@@ -19,7 +19,7 @@ from wheelfix.base.options import Limits
 from wheelfix.base.parsing import parse_json
 from wheelfix.base.values import field, frozen
 from wheelfix.errors import EnvironmentFailure, InputError
-from wheelfix.model import ByteSource, fold
+from wheelfix.model import fold
 from wheelfix.streams.codec import INSTALL, zstd_errors, zstd_reader
 from wheelfix.streams.output import WorkFolder
 
@@ -132,7 +132,16 @@ class _PackageReader:
 
     def run(self) -> None:
         """Read the package from end to end; InputError when it is damaged."""
-        damage: tuple[type[Exception], ...] = (tarfile.TarError, EOFError, ValueError, OSError, *zstd_errors())
+        # RuntimeError, KeyError: what zipfile says to a member that is encrypted, or has another name for it
+        refused = (zipfile.BadZipFile, RuntimeError, KeyError)
+        damage: tuple[type[Exception], ...] = (
+            tarfile.TarError,
+            EOFError,
+            ValueError,
+            OSError,
+            *refused,
+            *zstd_errors(),
+        )
         try:
             for stream in self._tars():
                 self._read_tar(_Bounded(stream, self))
@@ -178,12 +187,13 @@ class _PackageReader:
                 yield cast("IO[bytes]", stream)
             return
         decompress = _zstd_reader(self.path)
-        with Archive.open(self.path, self._limits) as archive:
-            members = [m for m in archive.members if re.fullmatch(r"(info|pkg)-.+\.tar\.zst", m.name)]
-            if not any(member.name.startswith("pkg-") for member in members):
+        # Ours keeps the limits, that of the standard library reads members as files.
+        with Archive.open(self.path, self._limits) as archive, zipfile.ZipFile(self.path) as opened:
+            names = [name for name in archive.names() if re.fullmatch(r"(info|pkg)-.+\.tar\.zst", name)]
+            if not any(name.startswith("pkg-") for name in names):
                 raise InputError(f"{self.path} is not a conda package", because="there is no pkg-*.tar.zst in it")
-            for member in members:
-                with decompress(io.BufferedReader(_SourceFile(archive.source(member)), _CHUNK)) as stream:
+            for name in names:
+                with opened.open(name) as packed, decompress(packed) as stream:
                     yield stream
 
     def _read_tar(self, stream: _Bounded) -> None:
@@ -231,24 +241,6 @@ def _is_plain(name: str) -> bool:
     """Whether a member's name is a relative path without tricks."""
     parts = name.split("/")
     return "\\" not in name and ":" not in name and not any(part in ("", ".", "..") for part in parts)
-
-
-class _SourceFile(io.RawIOBase):
-    """A byte source as a file that is read from front to back."""
-
-    def __init__(self, source: ByteSource) -> None:
-        self._source = source
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: object) -> int:
-        view = memoryview(cast("bytearray", buffer)).cast("B")
-        piece = self._source.read_at(self._at, len(view))
-        view[: len(piece)] = piece
-        self._at += len(piece)
-        return len(piece)
 
 
 def _zstd_reader(path: Path) -> Callable[[IO[bytes]], IO[bytes]]:

@@ -7,6 +7,7 @@ among files is the same as for all roots.
 
 from __future__ import annotations
 
+import itertools
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +23,7 @@ from wheelfix.roots.release import LEARNED, cuda_of_package, member_folders, ran
 from wheelfix.roots.root import Required, Root
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from wheelfix.remote.client import Client
 
@@ -38,10 +39,8 @@ class Fetcher:
         self._client, self._limits = client, limits
         self._trusted = frozenset(map(canonical, client.options.trusted))
         self._lock = threading.Lock()
-        self._looked: dict[tuple[str, str, Required], int] = {}
-        """How many releases were looked for, by DLL, platform and what is required of them."""
-        self._offered: dict[tuple[str, str, Required], int] = {}
-        """How many of them there were."""
+        self._offers: dict[tuple[str, str, Required], Iterator[Root]] = {}
+        """What is left to offer, by DLL, platform and what is required of it."""
         self._roots: dict[tuple[str, str, str], Root | None] = {}
 
     def offer(self, name: str, cuda: str, machine: Machine, releases: Iterable[str], required: Required) -> Root | None:
@@ -55,16 +54,13 @@ class Fetcher:
         platform = machine.platform
         key = dll_key(name), platform, required
         with self._lock:
-            ranked = ranked_releases(name, cuda, tuple(releases), self._trusted)
-            ranked = [one for one in ranked if not unfulfilled(*one, required)]
-            while self._looked.get(key, 0) < len(ranked) and self._offered.get(key, 0) < MOST_RELEASES:
-                number = self._looked.get(key, 0)
-                self._looked[key] = number + 1
-                root = self._root(*ranked[number], platform)
-                if root is not None:
-                    self._offered[key] = self._offered.get(key, 0) + 1
-                    return root.with_notes(*ambiguity(name, cuda, ranked))
-        return None
+            if key not in self._offers:
+                ranked = ranked_releases(name, cuda, tuple(releases), self._trusted)
+                ranked = [one for one in ranked if not unfulfilled(*one, required)]
+                roots = filter(None, (self._root(*one, platform) for one in ranked))
+                notes = ambiguity(name, cuda, ranked)
+                self._offers[key] = (root.with_notes(*notes) for root in itertools.islice(roots, MOST_RELEASES))
+            return next(self._offers[key], None)
 
     def _root(self, distribution: str, version: str, platform: str) -> Root | None:
         """Return the root that a release is; None where the index has no such wheel."""

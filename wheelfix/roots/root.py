@@ -89,6 +89,25 @@ def folders_with_dlls(base: Path | None, below: Iterable[str]) -> Iterator[Path]
     return (folder for folder in located(base, *below) if dll_names(folder))
 
 
+def found_by(base: Path, *patterns: str) -> Iterator[tuple[Path, str]]:
+    """Yield the folders below a base that patterns mean, in their order, each with what its first ``<…>`` stands for.
+
+    A step in such brackets is an expression for the names of folders, those with the highest version come first.
+    """
+    for pattern in patterns:
+        found = [(base, "")]
+        for step in pattern.split("/"):
+            if step.startswith("<"):
+                found = [
+                    (path, named or path.name)
+                    for folder, named in found
+                    for path in newest_first(subfolders(folder, step[1:-1]))
+                ]
+            else:
+                found = [(path, named) for folder, named in found for path in located(folder, step)]
+        yield from found
+
+
 def relative(folder: Path, root: Path) -> str:
     """Return a folder below a root as a POSIX string; ``.`` is the root itself."""
     return folder.relative_to(root).as_posix()
@@ -114,7 +133,7 @@ def numbers(version: str) -> tuple[int, ...]:
 
 def newest_first(folders: tuple[Path, ...]) -> tuple[Path, ...]:
     """Return folders named for versions, the highest version first."""
-    return tuple(sorted(folders, key=lambda folder: (numbers(folder.name), fold(folder.name)), reverse=True))
+    return tuple(sorted(folders, key=lambda folder: numbers(folder.name), reverse=True))
 
 
 @frozen

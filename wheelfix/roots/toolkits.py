@@ -107,8 +107,8 @@ def _more_cuda(host: Host) -> Iterator[Place]:
 def _of_scoop(host: Host, *names: str) -> Iterator[Place]:
     """Yield the versions of an application that scoop has installed."""
     for base in host.scoop:
-        for app in tree.located(base, *(f"apps/{name}" for name in names)):
-            yield from (Place(found, "scoop", promised=False) for found in tree.newest_first(tree.subfolders(app)))
+        for name in names:
+            yield from (Place(found, "scoop", promised=False) for found, _ in tree.found_by(base, f"apps/{name}/<.*>"))
 
 
 def _recognise_cuda(folder: Path) -> Root | None:
@@ -186,6 +186,11 @@ CUDA = Vendor(
 # release, ``v9.4\bin\12.6``, lately with the machine below it, ``v9.24\bin\12.9\x64``.
 
 _CUDNN_DLL = r"cudnn\w*64_\d+\.dll"
+_RELEASE = r"<\d+(\.\d+)?>"
+_CUDNN_FOLDERS = (
+    *(f"bin/{_RELEASE}/x64", f"bin/{_RELEASE}/arm64", f"bin/{_RELEASE}"),
+    *("bin/x64", "bin/arm64", "bin", "lib/x64"),
+)
 NAMED_VERSIONS = (
     r"x64-v(\d+(?:\.\d+)+)",
     r"(?:x86_64|arm64)-(\d+(?:\.\d+)+)",
@@ -197,7 +202,7 @@ NAMED_VERSIONS = (
 
 def _recognise_cudnn(folder: Path) -> Root | None:
     """Return the cuDNN that a folder is, or None; a CUDA toolkit with cuDNN copied into it is not one."""
-    found = [(path, cuda) for path, cuda in _cudnn_folders(folder) if tree.dll_names(path, _CUDNN_DLL)]
+    found = [(path, cuda) for path, cuda in tree.found_by(folder, *_CUDNN_FOLDERS) if tree.dll_names(path, _CUDNN_DLL)]
     if not found or any(tree.dll_names(path, _CUDART_DLL) for path, _ in found):
         return None
     version, name = _cudnn_version(folder), folder.name.lower()
@@ -210,24 +215,14 @@ def _recognise_cudnn(folder: Path) -> Root | None:
     return Root("cudnn", folder, version, folders=folders)
 
 
-def _cudnn_folders(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the folders that may hold cuDNN, each with the CUDA release its path names."""
-    for binary in tree.located(folder, "bin"):
-        for release in (*tree.newest_first(tree.subfolders(binary, r"\d+(\.\d+)?")), binary):
-            cuda = "" if release is binary else release.name
-            yield from ((path, cuda) for path in (*tree.located(release, "x64", "arm64"), release))
-    yield from ((lib, "") for lib in tree.located(folder, "lib/x64"))
-
-
 def _cudnn_version(folder: Path) -> str:
     """Return the release, from the header (which has all three numbers), else from the folder's name."""
-    for include in tree.located(folder, "include"):
-        for place in (include, *tree.newest_first(tree.subfolders(include, r"\d+(\.\d+)?"))):
-            text = _text(tree.locate(place, "cudnn_version.h"))
-            names = ("MAJOR", "MINOR", "PATCHLEVEL")
-            parts = [part[1] for name in names if (part := re.search(rf"#define\s+CUDNN_{name}\s+(\d+)", text))]
-            if len(parts) == 3:
-                return ".".join(parts)
+    for place, _ in tree.found_by(folder, "include", f"include/{_RELEASE}"):
+        text = _text(tree.locate(place, "cudnn_version.h"))
+        names = ("MAJOR", "MINOR", "PATCHLEVEL")
+        parts = [part[1] for name in names if (part := re.search(rf"#define\s+CUDNN_{name}\s+(\d+)", text))]
+        if len(parts) == 3:
+            return ".".join(parts)
     found = (re.search(pattern, folder.name.lower()) for pattern in NAMED_VERSIONS)
     return next((version[1] for version in found if version), "")
 
@@ -313,61 +308,34 @@ _ONEAPI_FOLDERS = (
     "redist/intel64/vc_mt",
 )
 """Where one component keeps DLLs, newest layout first."""
+_VERSION = r"<\d+(\.\d+)*>"
+_ONEAPI_PLACES = (
+    *(f"{component}/latest" for component in _COMPONENTS),
+    r"<20\d\d(\.\d+)+>",
+    *(f"{component}/{_VERSION}" for component in _COMPONENTS),
+    *(".", "latest", _VERSION),
+)
+"""Where a component is in an installation, all components' newest first; and in what is a single one itself."""
 _ONEAPI_DLL = r"(mkl_\w+\.\d|libiomp5md|libmmd|svml_dispmd|tbb\d+|tbbmalloc|tcm|umf|hwloc-\d+)\.dll"
 """DLLs by which a folder is known for oneAPI's."""
 
 
 def _recognise_oneapi(folder: Path) -> Root | None:
     """Return the installation, component or unified toolkit that a folder is, or None."""
-    folders: list[RootFolder] = []
-    seen: set[Path] = set()
-    for path, version in list(_installation(folder)) or _component(folder):
-        # ``latest`` is a link to the newest version: one folder, not two.
-        where = tree.real(path)
-        if where not in seen and where.is_relative_to(tree.real(folder)):
-            seen.add(where)
-            folders.append(RootFolder(tree.relative(path, folder), version=version))
+    root = tree.real(folder)
+    found: dict[Path, RootFolder] = {}
+    for place, _ in tree.found_by(folder, *_ONEAPI_PLACES):
+        for path in tree.folders_with_dlls(place, _ONEAPI_FOLDERS):
+            where = tree.real(path)
+            if where.is_relative_to(root):  # ``latest`` is a link to the newest version: one folder, not two
+                steps = (root.name, *where.relative_to(root).parts)
+                version = next((step for step in reversed(steps) if re.fullmatch(r"\d+(\.\d+)*", step)), "")
+                found.setdefault(where, RootFolder(tree.relative(path, folder), version=version))
+    folders = [*found.values()]
     if not any(tree.dll_names(folder / entry.path, _ONEAPI_DLL) for entry in folders):
         return None
     version = next((entry.version for entry in folders if entry.version), "")
     return Root("oneapi", folder, version, folders=tuple(folders))
-
-
-def _installation(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the DLL folders of a whole installation with their versions; all components' newest come first."""
-    components = [*map(_versions_of, tree.located(folder, *_COMPONENTS))]
-    unified = tree.newest_first(tree.subfolders(folder, r"20\d\d(\.\d+)+"))
-    yield from (entry for newest, _ in components for entry in newest)
-    for toolkit in unified:
-        yield from ((path, toolkit.name) for path in tree.folders_with_dlls(toolkit, _ONEAPI_FOLDERS))
-    yield from (entry for _, older in components for entry in older)
-
-
-def _versions_of(component: Path) -> tuple[list[tuple[Path, str]], list[tuple[Path, str]]]:
-    """Return the DLL folders of a component with their versions: of what ``latest`` leads to, and of the others."""
-    versions = tree.newest_first(tree.subfolders(component, r"\d+(\.\d+)*"))
-    latest = tree.locate_folder(component, "latest")
-    first = latest or next(iter(versions), None)
-    older = versions if latest is not None else versions[1:]
-    return (
-        [(path, _resolved_version(path)) for path in tree.folders_with_dlls(first, _ONEAPI_FOLDERS)],
-        [(path, folder.name) for folder in older for path in tree.folders_with_dlls(folder, _ONEAPI_FOLDERS)],
-    )
-
-
-def _resolved_version(path: Path) -> str:
-    """Return the version of a folder: the last part of where it leads that is one."""
-    parts = reversed(tree.real(path).parts)
-    return next((part for part in parts if tree.numbers(part) and part[0] != "v"), "")
-
-
-def _component(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the DLL folders of one component: ``mkl\\2023.2.0`` itself, or ``mkl`` with its versions below."""
-    resolved = tree.real(folder).name
-    version = resolved if tree.numbers(resolved) and fold(resolved)[0] != "v" else ""
-    direct = [(path, version) for path in tree.folders_with_dlls(folder, _ONEAPI_FOLDERS)]
-    newest, older = _versions_of(folder) if not direct else ([], [])
-    yield from (*direct, *newest, *older)
 
 
 ONEAPI = Vendor(
@@ -383,6 +351,12 @@ ONEAPI = Vendor(
 # ``VC\Redist\MSVC\<version>\<machine>\Microsoft.VC143.CRT`` and its siblings; the same below ``debug_nonredist`` for
 # what Microsoft does not license for redistribution (debug runtimes, LLVM's OpenMP).
 
+_RUNTIME_PLACES = [
+    f"{base}{terms}{machine}/<microsoft\\.vc14\\d\\..+>"
+    for terms in ("", "debug_nonredist/")
+    for base in (*(f"{above}<14\\.\\d+(\\.\\d+)*>/" for above in ("VC/Redist/MSVC/", "Redist/MSVC/", "")), "")
+    for machine in ("x64", "arm64", "x86")
+]
 VISUAL_STUDIO_REGISTRY = r"HKLM\SOFTWARE\Microsoft\VisualStudio\SxS\VS7"
 
 
@@ -391,40 +365,24 @@ def _more_msvc(host: Host) -> Iterator[Place]:
         for version in sorted(key.values, key=tree.numbers, reverse=True):
             yield Place(Path(key.values[version]), "registry")
     for program_files in host.program_files:
-        years = tree.subfolders(tree.locate_folder(program_files, "Microsoft Visual Studio"), r"\d+")
-        for edition in (one for year in sorted(years, key=_age, reverse=True) for one in tree.subfolders(year)):
-            if tree.locate_folder(edition, "VC/Redist/MSVC") is not None:
-                yield Place(edition, "default path", promised=False)
-
-
-def _age(release: Path) -> int:
-    """Return the version of a release of Visual Studio; from 2026 on folders are named for it: ``18``."""
-    number = next(iter(tree.numbers(release.name)), 0)
-    return number if number < 100 else {2017: 15, 2019: 16, 2022: 17}.get(number, 0)
+        for path, _ in tree.found_by(program_files, r"Microsoft Visual Studio/<\d+>/<.*>/VC/Redist/MSVC"):
+            yield Place(path.parents[2], "default path", promised=False)
 
 
 def _recognise_msvc(folder: Path) -> Root | None:
     """Return the runtime below a folder: of an installation, of all its versions, or of one version."""
-    versions: tuple[Path, ...] = ()
-    for base in tree.located(folder, "VC/Redist/MSVC", "Redist/MSVC", "."):
-        if versions := tree.newest_first(tree.subfolders(base, r"14\.\d+(\.\d+)*")):
-            break
-    folders = tuple(entry for version in versions or (folder,) for entry in _runtime_folders(version, folder))
-    return Root("msvc", folder, folders[0].version, folders=folders) if folders else None
+    own = folder.name if tree.numbers(folder.name)[:1] == (14,) else ""
+    folders = [
+        RootFolder(tree.relative(path, folder), version=own or version, redistributable=is_redistributable(path))
+        for path, version in tree.found_by(folder, *_RUNTIME_PLACES)
+        if tree.dll_names(path)
+    ]
+    return Root("msvc", folder, folders[0].version, folders=tuple(folders)) if folders else None
 
 
 def is_redistributable(folder: Path) -> bool:
     """Whether what lies in a folder may be passed on, as far as its path says."""
     return "debug_nonredist" not in (fold(part) for part in tree.real(folder).parts)
-
-
-def _runtime_folders(version: Path, root: Path) -> Iterator[RootFolder]:
-    said = version.name if tree.numbers(version.name)[:1] == (14,) else ""
-    for prefix, redistributable in (("", True), ("debug_nonredist/", False)):
-        for machine in ("x64", "arm64", "x86"):
-            for found in tree.subfolders(tree.locate_folder(version, prefix + machine), r"microsoft\.vc14\d\..+"):
-                if tree.dll_names(found):
-                    yield RootFolder(tree.relative(found, root), version=said, redistributable=redistributable)
 
 
 MSVC = Vendor(
@@ -467,11 +425,9 @@ def _conda_places(host: Host) -> Iterator[Place]:
         if value.strip():
             yield Place(Path(value.strip()), "environment variable CONDA_PKGS_DIRS", last_resort=True)
     for base, learned in bases.items():
-        yield Place(base, learned, last_resort=True, promised=False)
-        for cache in tree.located(base, "pkgs"):
-            yield Place(cache, f"package cache, {learned}", last_resort=True, promised=False)
-        for folder in tree.subfolders(tree.locate_folder(base, "envs")):
-            yield Place(folder, f"not active, {learned}", last_resort=True, promised=False)
+        for pattern, what in ((".", ""), ("pkgs", "package cache, "), ("envs/<.*>", "not active, ")):
+            for path, _ in tree.found_by(base, pattern):
+                yield Place(path, f"{what}{learned}", last_resort=True, promised=False)
     yield from _conda_answers(host.conda_info())
     listed = tree.locate(host.home, ".conda/environments.txt") if host.home is not None else None
     for line in _text(listed).splitlines():
@@ -617,17 +573,19 @@ def _recognise_pip(folder: Path) -> Root | None:
     if tree.locate_folder(folder, "conda-meta") is None:
         folders += _prefix_folders(folder)
     for site in sites:
-        folders += _nvidia_folders(site, folder)
+        for package, name in tree.found_by(site, "nvidia/<.*>"):
+            major = re.fullmatch(r"cu(\d+)", fold(name))
+            cuda = major[1] if major else ""
+            found = tree.folders_with_dlls(package, _NVIDIA_FOLDERS)
+            folders += [RootFolder(tree.relative(path, folder), cuda=cuda) for path in found]
     return Root("pip", folder, folders=tuple(folders)) if folders else None
 
 
 def site_folders(folder: Path) -> tuple[Path, ...]:
     """Return the site-packages of an environment; for a folder that pip filled with ``--target``, itself."""
-    found = [*tree.located(folder, "Lib/site-packages", "site-packages")]
     # Per-version folders: the user's on Windows, and every environment's on POSIX.
-    for parent in (folder, tree.locate_folder(folder, "lib")):
-        for version in tree.subfolders(parent, r"python\d[\d.]*"):
-            found += [site for site in tree.located(version, "site-packages") if site not in found]
+    places = (parent + below for below in ("", r"<python\d[\d.]*>/") for parent in ("lib/", ""))
+    found = [path for path, _ in tree.found_by(folder, *(f"{place}site-packages" for place in places))]
     if not found and (tree.subfolders(folder, r".+\.dist-info") or fold(folder.name) == "site-packages"):
         found.append(folder)
     return tuple(found)
@@ -640,13 +598,6 @@ def _prefix_folders(folder: Path) -> Iterator[RootFolder]:
         pattern = "" if below in ("Library/bin", "bin") else _RUNTIME_DLL
         if found is not None and tree.dll_names(found, pattern):
             yield RootFolder(tree.relative(found, folder))
-
-
-def _nvidia_folders(site: Path, root: Path) -> Iterator[RootFolder]:
-    for package in tree.subfolders(tree.locate_folder(site, "nvidia")):
-        major = re.fullmatch(r"cu(\d+)", fold(package.name))
-        for found in tree.folders_with_dlls(package, _NVIDIA_FOLDERS):
-            yield RootFolder(tree.relative(found, root), cuda=major[1] if major else "")
 
 
 def pip_owners(environment: Path) -> dict[str, tuple[str, str]]:

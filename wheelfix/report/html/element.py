@@ -121,11 +121,11 @@ def _block(block: Block) -> Html | None:
             return _folded(drawn, listed)
         case Table(heads, rows, _, numbers):
             cells = [[spans_of((cell,)) for cell in row] for row in rows]
-            return _folded(_rows(heads, cells, numbers), lambda part: table(heads, part, numbers=numbers))
+            return _folded(table_rows(heads, cells, numbers), lambda part: table(heads, part, numbers=numbers))
         case Records(records):
             columns = block.heads
             cells = [[_title(one), *(_known(one, label) for label in columns[1:])] for one in records]
-            return _folded(_rows(columns, cells), lambda part: table(columns, part, "cards missing-dlls"))
+            return _folded(table_rows(columns, cells), lambda part: table(columns, part, "cards missing-dlls"))
         case Heading(text, level):
             return el(f"h{min(6, level + 3)}", text)
         case Part():
@@ -143,7 +143,8 @@ def _part(part: Part) -> Html:
     return el("section", el("h2", title, " ", mark), inner)
 
 
-def _rows(heads: Sequence[str], rows: Iterable[Sequence[Html]], numbers: Sequence[str] = ()) -> list[Html]:
+def table_rows(heads: Sequence[str], rows: Iterable[Sequence[Html]], numbers: Sequence[str] = ()) -> list[Html]:
+    """Return the rows of a table, in cells that say what they are where a narrow screen has no room for columns."""
     return [
         el("tr", el("th", row[0], scope="row"),
            *(el("td", cell, data_label=head, class_="number" if head in numbers else None)

@@ -1,10 +1,27 @@
 // The drawings of who needs whom: zoom, drag, choose by mouse or keyboard, find by name.
 for (const graph of document.querySelectorAll(".graph")) {
   const svg = graph.querySelector("svg");
-  const data = JSON.parse(graph.querySelector('script[type="application/json"]').textContent);
-  const panel = graph.querySelector(".chosen-dll");
+  const data = JSON.parse(graph.closest(".needs").querySelector('script[type="application/json"]').textContent);
   const boxes = [...graph.querySelectorAll(".node")];
+  const numbers = boxes.map((box) => Number(box.dataset.node)); // of the nodes that this drawing has
   const lines = [...graph.querySelectorAll(".links path")];
+  const name = graph.querySelector(".canvas").id;
+  const choice = "Choose a DLL to see who needs it and what it needs.";
+  graph.insertAdjacentHTML("afterbegin", `<div class="tools">
+    <button type="button" data-act="in" aria-label="Zoom in">+</button>
+    <button type="button" data-act="out" aria-label="Zoom out">−</button>
+    <button type="button" data-act="fit" aria-label="Fit the drawing">Fit</button>
+    <label>Find a DLL <input type="search" list="${name}-names" autocomplete="off"></label>
+    <datalist id="${name}-names"></datalist></div>`);
+  graph.insertAdjacentHTML("beforeend", `<p class="unseen" id="${name}-hint">Drag to move. Tab into the drawing, move with the
+    arrow keys, choose with Enter; plus, minus and 0 zoom. The tables say the same in words.</p>
+    <div class="chosen-dll" aria-live="polite">${choice}</div>`);
+  svg.setAttribute("aria-describedby", `${name}-hint`);
+  for (const one of new Set(numbers.map((number) => data.nodes[number].name).sort()))
+    graph.querySelector("datalist").append(new Option(one, one));
+  if (boxes.length <= 20) graph.querySelector("label").remove(); // few are found without
+  boxes.forEach((box, index) => { box.tabIndex = index ? -1 : 0; });
+  const panel = graph.querySelector(".chosen-dll");
   const full = { x: 0, y: 0, w: +svg.getAttribute("width"), h: +svg.getAttribute("height") };
   let view = { ...full };
   let current = 0; // the one box that the Tab key reaches
@@ -64,16 +81,16 @@ for (const graph of document.querySelectorAll(".graph")) {
     const list = document.createElement("ul");
     for (const entry of entries) {
       const item = document.createElement("li");
-      if (entry.number === undefined) {
+      if (!(entry.index >= 0)) { // this drawing leaves it out
         item.textContent = entry.text;
       } else {
         const button = document.createElement("button");
         button.type = "button";
         button.textContent = entry.text;
-        button.addEventListener("click", () => { choose(entry.number); focus(entry.number); });
+        button.addEventListener("click", () => { choose(entry.index); focus(entry.index); });
         item.append(button);
-        if (entry.note) item.append(" " + entry.note);
       }
+      if (entry.note) item.append(" " + entry.note);
       list.append(item);
     }
     part.append(head, list);
@@ -94,14 +111,16 @@ for (const graph of document.querySelectorAll(".graph")) {
     const near = new Set();
     const above = [];
     const below = [];
-    data.links.forEach((link, index) => {
-      const touches = link[0] === chosen || link[1] === chosen;
-      lines[index].classList.toggle("near", touches);
-      if (!touches) return;
-      near.add(link[0]).add(link[1]);
-      if (link[1] === chosen) above.push({ number: link[0], text: data.nodes[link[0]].name, note: note(link) });
-      if (link[0] === chosen) below.push({ number: link[1], text: data.nodes[link[1]].name, note: note(link) });
-    });
+    for (const link of chosen < 0 ? [] : data.links) {
+      const entry = (number) => ({ index: numbers.indexOf(number), text: data.nodes[number].name, note: note(link) });
+      if (link[1] === numbers[chosen]) above.push(entry(link[0]));
+      if (link[0] === numbers[chosen]) below.push(entry(link[1]));
+    }
+    for (const line of lines) {
+      const ends = data.links[line.dataset.link].slice(0, 2).map((number) => numbers.indexOf(number));
+      line.classList.toggle("near", ends.includes(chosen));
+      if (ends.includes(chosen)) ends.forEach((index) => near.add(index));
+    }
     boxes.forEach((box, index) => {
       box.classList.toggle("near", near.has(index));
       box.classList.toggle("chosen", index === chosen);
@@ -109,18 +128,15 @@ for (const graph of document.querySelectorAll(".graph")) {
     });
     panel.replaceChildren();
     if (chosen < 0) {
-      panel.textContent = "Choose a DLL to see who needs it and what it needs.";
+      panel.textContent = choice;
       return;
     }
-    const node = data.nodes[chosen];
+    const node = data.nodes[numbers[chosen]];
     const title = document.createElement("h5");
     title.textContent = node.path || node.name;
     const facts = document.createElement("p");
-    facts.textContent = [node.kind, node.size, ...Object.entries(node.facts).map(([key, value]) => key + ": " + value)]
-      .filter(Boolean).join(" · ");
-    for (const name of node.above || []) above.push({ text: name }); // those that this drawing leaves out
-    for (const name of node.below || []) below.push({ text: name });
-    for (const [who, names] of Object.entries(node.outside)) below.push({ text: who + ": " + names.join(", ") });
+    facts.textContent = node.facts.join(" · ");
+    for (const text of node.outside) below.push({ text });
     const columns = document.createElement("div");
     columns.className = "columns";
     columns.append(listing("Needed by", above), listing("Needs", below));
@@ -198,9 +214,8 @@ for (const graph of document.querySelectorAll(".graph")) {
   svg.addEventListener("click", (event) => {
     const box = event.target.closest(".node");
     if (moved || !box) return;
-    const number = Number(box.dataset.node);
-    choose(number);
-    focus(number);
+    choose(boxes.indexOf(box));
+    focus(boxes.indexOf(box));
   });
 
   for (const button of graph.querySelectorAll("[data-act]")) {
@@ -210,8 +225,8 @@ for (const graph of document.querySelectorAll(".graph")) {
   graph.querySelector('input[type="search"]')?.addEventListener("change", (event) => {
     const wanted = event.target.value.trim().toLowerCase();
     if (!wanted) return;
-    let found = data.nodes.findIndex((node) => node.name.toLowerCase() === wanted);
-    if (found < 0) found = data.nodes.findIndex((node) => node.name.toLowerCase().includes(wanted));
+    const names = numbers.map((number) => data.nodes[number].name.toLowerCase());
+    const found = names.includes(wanted) ? names.indexOf(wanted) : names.findIndex((one) => one.includes(wanted));
     if (found < 0) {
       panel.textContent = "No DLL is called " + event.target.value;
       return;

@@ -1,6 +1,7 @@
-"""Who needs whom in a wheel, as a drawing with places on a sheet; the same report gives the same drawing.
+"""Who needs whom in a wheel, drawn twice: what is missing with the way to it, and everything.
 
-Importers stand above what they import. DLLs of Windows, Python and drivers are listed in words at each node: drawn,
+The graph is what is known; a drawing gives some of its nodes places on a sheet, importers above what they import, and
+the same report gives the same drawing. DLLs of Windows, Python and drivers are listed in words at each node: drawn,
 every node would hang on them.
 """
 
@@ -12,13 +13,12 @@ import re
 from collections import deque
 from typing import TYPE_CHECKING, TypeAlias
 
-from wheelfix.base.values import dataclass, field, frozen, grouped, replace
+from wheelfix.base.values import dataclass, field, frozen, grouped
 from wheelfix.loader.view import is_pyd
 from wheelfix.model import (
     Edge,
     InView,
-    Json,
-    JsonObject,
+    Machine,
     Malformed,
     MayComeFrom,
     Missing,
@@ -29,12 +29,12 @@ from wheelfix.model import (
 )
 from wheelfix.report import safe
 from wheelfix.report.blocks import Part, Record, Records, Value, chapter
-from wheelfix.report.html.element import Html, el, fold, join
+from wheelfix.report.html.element import Html, el, fold
 from wheelfix.report.words import count, human_size, image_counts, provider_phrase
 from wheelfix.rules.context import inside
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
 
 NODE_WIDTH = 156
@@ -46,7 +46,8 @@ PER_ROW = 8
 """More nodes of one layer than this take another row: a sheet that is far too wide cannot be read."""
 
 API_SET = re.compile(r"(api|ext)-ms-", re.IGNORECASE)
-
+API_SETS = "Windows API sets"
+"""Of which only the number is told."""
 
 Numbers: TypeAlias = "dict[int, list[int]]"
 """The nodes next to each node."""
@@ -64,13 +65,7 @@ class Node:
     facts: dict[str, str] = field(default_factory=dict)
     """What else is known, in words."""
     outside: dict[str, list[str]] = field(default_factory=dict)
-    """Needs that others meet, by who meets them; without API sets."""
-    api_sets: int = 0
-    """How many API sets of Windows it imports."""
-    not_drawn: dict[str, list[str]] = field(default_factory=dict)
-    """In a drawing of a part: the names of its other importers (``above``) and needs (``below``)."""
-    x: int = 0
-    y: int = 0
+    """Needs that others meet, by who meets them."""
 
     @property
     def in_wheel(self) -> bool:
@@ -92,20 +87,27 @@ class Link:
 
 @frozen
 class Graph:
-    """Nodes with their places, links, and the size of the sheet."""
+    """Files, and who needs whom."""
 
     nodes: tuple[Node, ...]
     links: tuple[Link, ...]
     above: Numbers
     """Who needs a node."""
     below: Numbers
+
+
+@frozen
+class Drawing:
+    """Some nodes of a graph with their places, and the size of the sheet."""
+
+    places: dict[int, tuple[int, int]]
     width: int
     height: int
 
 
 def build_graph(report: ScanReport) -> Graph:
-    """Return the drawing of a report."""
-    nodes = [_image_node(image) for image in report.images]
+    """Return who needs whom in a wheel."""
+    nodes = [_image_node(image, report.machine) for image in report.images]
     numbers = {image.place: number for number, image in enumerate(report.images)}
     """The node of each file by where it is installed, and of what is drawn besides by what it is."""
     links: dict[tuple[int, int, str], Link] = {}
@@ -120,19 +122,20 @@ def build_graph(report: ScanReport) -> Graph:
                 fault = "not found there"
             link = Link(source, target, edge.kind.value, edge.required, fault)
             links.setdefault((source, target, link.kind), link)
-        elif API_SET.match(edge.name):
-            nodes[source].api_sets += 1
         else:
-            nodes[source].outside.setdefault(provider_phrase(edge.provider), []).append(edge.name)
-    return _placed(nodes, [*links.values()], PER_ROW)
+            phrase = API_SETS if API_SET.match(edge.name) else provider_phrase(edge.provider)
+            nodes[source].outside.setdefault(phrase, []).append(edge.name)
+    above = grouped((link.target, link.source) for link in links.values())
+    below = grouped((link.source, link.target) for link in links.values())
+    return Graph(tuple(nodes), tuple(links.values()), above, below)
 
 
-def _image_node(image: ScannedImage) -> Node:
+def _image_node(image: ScannedImage, usual: Machine) -> Node:
     name = posixpath.basename(image.path.replace("\\", "/"))
     if isinstance(image.facts, Malformed):
         return Node(name, image.path, "malformed", image.facts.size, {"broken": image.facts.reason})
     kind = "module" if is_pyd(name) else "dll" if image.facts.is_dll else "program"
-    facts = {"machine": image.facts.machine.value}
+    facts = {} if image.facts.machine is usual else {"machine": image.facts.machine.value}
     if image.version is not None:
         facts["version"] = str(image.version)
     if image.archs:
@@ -170,23 +173,26 @@ def _target(edge: Edge, nodes: list[Node], numbers: dict[str, int]) -> int | Non
 # -------------------------------------------------------------------------------------------------------------- places
 
 
-def _placed(nodes: list[Node], links: list[Link], per_row: int) -> Graph:
-    """Give every node its place, importers above what they import."""
-    below = grouped((link.source, link.target) for link in links)
-    above = grouped((link.target, link.source) for link in links)
+def lay_out(graph: Graph, kept: Collection[int], per_row: int) -> Drawing:
+    """Give nodes their places, importers above what they import."""
+    nodes = graph.nodes
+    above, below = (
+        {number: near for number in sorted(kept) if (near := [one for one in side.get(number, ()) if one in kept])}
+        for side in (graph.above, graph.below)
+    )
     layers = _layers(below)
     _order(layers, above, below, nodes)
-    single = sorted({*range(len(nodes))}.difference(above, below), key=lambda number: nodes[number].name.lower())
+    single = sorted({*kept}.difference(above, below), key=lambda number: nodes[number].name.lower())
     rows = [layer[start : start + per_row] for layer in (*layers, single) for start in range(0, len(layer), per_row)]
     widest = max((len(row) for row in rows), default=1)
     width = GAP_X + widest * (NODE_WIDTH + GAP_X)
+    places = {}
     for depth, row in enumerate(rows):
         start = (width - len(row) * (NODE_WIDTH + GAP_X) + GAP_X) // 2
         for column, number in enumerate(row):
-            nodes[number].x = start + column * (NODE_WIDTH + GAP_X)
-            nodes[number].y = GAP_X + depth * (NODE_HEIGHT + GAP_Y)
+            places[number] = (start + column * (NODE_WIDTH + GAP_X), GAP_X + depth * (NODE_HEIGHT + GAP_Y))
     height = GAP_X * 2 + max(1, len(rows)) * (NODE_HEIGHT + GAP_Y) - GAP_Y
-    return Graph(tuple(nodes), tuple(links), above, below, width, height)
+    return Drawing(places, width, height)
 
 
 def _layers(below: Numbers) -> list[list[int]]:
@@ -213,7 +219,7 @@ def _layers(below: Numbers) -> list[list[int]]:
     return [layer for _, layer in sorted(layers.items())]
 
 
-def _order(layers: list[list[int]], above: Numbers, below: Numbers, nodes: list[Node]) -> None:
+def _order(layers: list[list[int]], above: Numbers, below: Numbers, nodes: Sequence[Node]) -> None:
     """Sort each layer so that lines cross little: by where a node's neighbours stand, a few times down and up."""
     rank: dict[int, float] = {}
     for layer in layers:
@@ -241,18 +247,16 @@ IMPORTERS = 2
 """So many files that import the same missing DLL are drawn."""
 
 
-def missing_part(graph: Graph, chain: Sequence[str] = ()) -> Graph | None:
-    """Return the drawing of what is missing or damaged and how it is reached; None where nothing is.
+def missing_part(graph: Graph, chain: Sequence[str] = ()) -> set[int]:
+    """Return what is missing or damaged and how it is reached; nothing where nothing is.
 
     ``chain`` are the names on the way to the error that the user sees; this way is drawn in any case.
     """
     causes = _causes(graph)
-    if not causes:
-        return None
-    kept = set(_along(graph, chain))
+    kept = set(_along(graph, chain)) if causes else set[int]()
     for cause in causes[:MISSING]:
         kept |= {cause, *_way_up(cause, graph), *graph.above.get(cause, [])[:IMPORTERS]}
-    return _partial(graph, kept)
+    return kept
 
 
 def _along(graph: Graph, chain: Sequence[str]) -> list[int]:
@@ -294,24 +298,6 @@ def _way_up(number: int, graph: Graph) -> list[int]:
     return [number]
 
 
-def _partial(graph: Graph, kept: set[int]) -> Graph:
-    """Return some nodes of a graph with the links between them, in places of their own."""
-    order = sorted(kept)
-    numbers = {old: new for new, old in enumerate(order)}
-    nodes = [replace(graph.nodes[old], not_drawn={"above": [], "below": []}) for old in order]
-    for link in graph.links:
-        if link.target in numbers and link.source not in numbers:
-            nodes[numbers[link.target]].not_drawn["above"].append(graph.nodes[link.source].name)
-        elif link.source in numbers and link.target not in numbers:
-            nodes[numbers[link.source]].not_drawn["below"].append(graph.nodes[link.target].name)
-    links = [
-        replace(link, source=numbers[link.source], target=numbers[link.target])
-        for link in graph.links
-        if link.source in numbers and link.target in numbers
-    ]
-    return _placed(nodes, links, IMPORTERS)
-
-
 # -------------------------------------------------------------------------------------------------- the drawing as SVG
 
 
@@ -323,173 +309,118 @@ SPOKEN = {
     "missing": "missing",
     "optional": "missing, optional",
     "owned": "of another package",
+    "vendored": "vendored",
 }
-LONGEST = 19
-"""Characters of a line in a box."""
 
 
-def _draw_graph(name: str, graph: Graph, sources: Mapping[str, str]) -> Html:
-    """Return the drawing and its data; ``sources`` says where vendored members came from."""
-    lines = [_line(graph, number, link) for number, link in enumerate(graph.links)]
-    boxes = [_box(number, node, node.path in sources) for number, node in enumerate(graph.nodes)]
+def _drawn(name: str, graph: Graph, kept: Collection[int], per_row: int, sources: Mapping[str, str]) -> Html:
+    """Return a drawing with its legend; the script adds what it takes to move in it and to choose."""
+    drawing = lay_out(graph, kept, per_row)
+    lines = [
+        _line(graph, number, link, drawing.places)
+        for number, link in enumerate(graph.links)
+        if link.source in kept and link.target in kept
+    ]
+    boxes = [_box(number, graph.nodes[number], drawing.places[number], sources) for number in sorted(kept)]
     head = el("path", d="M0 0L8 4L0 8z")
     arrow = el("marker", head, id=f"{name}-arrow", markerWidth=8, markerHeight=8, refX=8, refY=4, orient="auto")
-    drawn = el("g", *lines, class_="links", fill="none", marker_end=f"url(#{name}-arrow)")
+    needs = el("g", *lines, class_="links", fill="none", marker_end=f"url(#{name}-arrow)")
     svg = el(
         "svg",
         el("defs", arrow),
-        el("g", drawn, el("g", *boxes, class_="nodes"), class_="sheet"),
-        viewBox=f"0 0 {graph.width} {graph.height}",
-        width=graph.width,
-        height=graph.height,
+        el("g", needs, el("g", *boxes, class_="nodes"), class_="sheet"),
+        viewBox=f"0 0 {drawing.width} {drawing.height}",
+        width=drawing.width,
+        height=drawing.height,
         role="group",
-        aria_label=f"Drawing of {len(graph.nodes)} files and {len(graph.links)} needs",
-        aria_describedby=f"{name}-hint",
+        aria_label=f"Drawing of {len(boxes)} files and {len(lines)} needs",
         preserveAspectRatio="xMidYMid meet",
     )
-    options = (el("option", value=text) for text in sorted({node.name for node in graph.nodes}))
-    return join(
-        [
-            el("div", svg, class_="canvas", id=f"{name}-drawing"),
-            el("datalist", *options, id=f"{name}-names"),
-            el("script", _script_data(graph, sources), type="application/json"),
-        ]
+    present = {graph.nodes[number].kind for number in kept} | ({"vendored"} if sources else set())
+    legend = [el("span", text, class_=f"key {kind}") for kind, text in SPOKEN.items() if kind in present]
+    return el(
+        "div",
+        el("div", *legend, class_="legend", aria_hidden="true"),
+        el("div", svg, class_="canvas", id=f"{name}-drawing"),
+        class_="graph",
     )
 
 
-def _line(graph: Graph, number: int, link: Link) -> Html:
-    source, target = graph.nodes[link.source], graph.nodes[link.target]
-    x1, y1 = source.x + NODE_WIDTH // 2, source.y + NODE_HEIGHT
-    x2, y2 = target.x + NODE_WIDTH // 2, target.y
-    if link.source == link.target or y2 < y1:  # upwards, in a circle of imports: leave and arrive at the sides
-        x1, y1, x2, y2 = source.x + NODE_WIDTH, source.y + 27, target.x + NODE_WIDTH, target.y + 27
+def _line(graph: Graph, number: int, link: Link, places: Mapping[int, tuple[int, int]]) -> Html:
+    (x1, y1), (x2, y2), target = places[link.source], places[link.target], graph.nodes[link.target]
+    if link.source == link.target or y2 <= y1:  # upwards, in a circle of imports: leave and arrive at the sides
+        x1, y1, x2, y2 = x1 + NODE_WIDTH, y1 + 27, x2 + NODE_WIDTH, y2 + 27
         path = f"M{x1} {y1}C{x1 + 40} {y1} {x2 + 40} {y2} {x2} {y2}"
     else:
+        x1, y1, x2 = x1 + NODE_WIDTH // 2, y1 + NODE_HEIGHT, x2 + NODE_WIDTH // 2
         bend = max(24, (y2 - y1) // 2)
         path = f"M{x1} {y1}C{x1} {y1 + bend} {x2} {y2 - bend} {x2} {y2}"
     bad = " bad" if target.kind in ("missing", "malformed") or link.fault else ""
     return el("path", d=path, class_=f"{link.kind}{bad}", data_link=number)
 
 
-def _box(number: int, node: Node, vendored: bool) -> Html:
+def _box(number: int, node: Node, place: tuple[int, int], sources: Mapping[str, str]) -> Html:
     size = f"{human_size(node.size)}, {posixpath.dirname(inside(node.path))}" if node.in_wheel else SPOKEN[node.kind]
     where = f" in {inside(node.path)}" if node.path else ""
+    vendored = node.path in sources
     spoken = f"{node.name}, {SPOKEN[node.kind]}{', vendored' if vendored else ''}{where}"
+    words = [el("div", node.name, class_="name"), el("div", size.rstrip(", "), class_="sub")]
     return el(
         "g",
         el("title", spoken),
         el("rect", width=NODE_WIDTH, height=NODE_HEIGHT, rx=6),
-        *(el("text", part, x=8, y=17 + 14 * place, class_="name") for place, part in enumerate(_name_lines(node.name))),
-        el("text", size[: LONGEST + 2].rstrip(", "), x=8, y=47, class_="sub"),
+        el("foreignObject", *words, width=NODE_WIDTH, height=NODE_HEIGHT),
         class_=f"node {node.kind}{' vendored' if vendored else ''}",
-        transform=f"translate({node.x} {node.y})",
+        transform=f"translate({place[0]} {place[1]})",
         role="button",
-        tabindex=0 if number == 0 else -1,
         aria_label=spoken,
         aria_pressed="false",
         data_node=number,
     )
 
 
-def _name_lines(name: str) -> tuple[str, str]:
-    """Return a name in the two lines of its box, broken behind a sign; of a longer one the middle is left out."""
-    if len(name) <= LONGEST:
-        return name, ""
-    cut = max((place + 1 for place, sign in enumerate(name[:LONGEST]) if sign in "_-." and place), default=LONGEST)
-    cut = cut if len(name) - cut <= LONGEST else LONGEST
-    rest = name[cut:]
-    return name[:cut], rest if len(rest) <= LONGEST else f"…{rest[1 - LONGEST :]}"
-
-
 def _script_data(graph: Graph, sources: Mapping[str, str]) -> Html:
-    """Return what the script needs, in a form that cannot end the script element."""
-    nodes: list[Json] = []
+    """Return what the script of both drawings needs, in a form that cannot end its element."""
+    nodes = []
     for node in graph.nodes:
-        facts = node.facts | ({"vendored from": sources[node.path]} if node.path in sources else {})
-        outside: JsonObject = {who: _safe(names) for who, names in node.outside.items()}
-        if node.api_sets:
-            outside["Windows API sets"] = [str(node.api_sets)]
-        nodes.append(
-            {
-                "name": safe.html(node.name),
-                "path": safe.html(inside(node.path)),
-                "kind": SPOKEN[node.kind],
-                "size": human_size(node.size) if node.in_wheel else "",
-                "facts": {key: safe.html(value) for key, value in facts.items()},
-                "outside": outside,
-                **{side: _safe(names) for side, names in node.not_drawn.items()},
-            }
-        )
-    links: Json = [[link.source, link.target, link.kind, link.required, safe.html(link.fault)] for link in graph.links]
-    text = json.dumps({"nodes": nodes, "links": links}, ensure_ascii=True, separators=(",", ":"))
-    return Html(text.replace("<", "\\u003c"))
+        size = [human_size(node.size)] if node.in_wheel else []
+        outside = [
+            f"{who}: {len(names) if who == API_SETS else ', '.join(names)}" for who, names in node.outside.items()
+        ]
+        facts = [SPOKEN[node.kind], *size, *_known(node, sources)]
+        nodes.append({"name": node.name, "path": inside(node.path), "facts": facts, "outside": outside})
+    links = [(link.source, link.target, link.kind, link.required, link.fault) for link in graph.links]
+    text = safe.html(json.dumps({"nodes": nodes, "links": links}, ensure_ascii=False, separators=(",", ":")))
+    return el("script", Html(text.replace("<", "\\u003c")), type="application/json")
 
 
-def _safe(names: Sequence[str]) -> Json:
-    return [safe.html(name) for name in names]
+def _known(node: Node, sources: Mapping[str, str]) -> list[str]:
+    facts = [f"{key}: {value}" for key, value in node.facts.items()]
+    return [*facts, f"vendored from {sources[node.path]}"] if node.path in sources else facts
 
 
 # ------------------------------------------------------------------------------- the drawings and the table of a wheel
 
 
-KEYS = (
-    ("in the wheel", "dll"),
-    ("extension module", "module"),
-    ("missing", "missing"),
-    ("missing, optional", "optional"),
-    ("of another package", "owned"),
-    ("vendored", "vendored"),
-)
-SEEN = 20
-"""Of more files than this one is found faster by its name."""
-
-
 def draw_needs(name: str, graph: Graph, sources: Mapping[str, str], chain: Sequence[str]) -> Html:
     """Return the drawing of what is missing with the way to it, and below it, folded, that of everything."""
     part = missing_part(graph, chain)
-    missing, drawn = (
-        sum(node.kind in ("missing", "optional", "malformed") for node in one.nodes) if one else 0
-        for one in (graph, part)
-    )
-    rest = f" The drawing has {drawn} of {missing} missing DLLs." if drawn < missing else ""
-    shown = el(
-        "div",
+    missing = {number for number, node in enumerate(graph.nodes) if node.kind in ("missing", "optional", "malformed")}
+    drawn = len(missing & part)
+    rest = f" The drawing has {drawn} of {len(missing)} missing DLLs." if drawn < len(missing) else ""
+    shown = [
         el("h4", f"How the {'missing DLLs are' if missing else 'failing load is'} reached"),
         el("p", f"Importers stand above what they import.{rest}", class_="dim"),
-        _drawing(f"{name}-part", part, sources) if part else None,
-    )
+        _drawn(f"{name}-part", graph, part, IMPORTERS, sources),
+    ]
     own = sum(node.in_wheel for node in graph.nodes)
     others = f" and {len(graph.nodes) - own} others" if own < len(graph.nodes) else ""
     everything = fold(
         f"Show everything: {count(own, 'file')}{others}, {count(len(graph.links), 'need')}",
-        _drawing(f"{name}-all", graph, sources),
+        _drawn(f"{name}-all", graph, range(len(graph.nodes)), PER_ROW, sources),
         class_="fold everything",
     )
-    return join([shown if part else None, everything])
-
-
-def _drawing(name: str, graph: Graph, sources: Mapping[str, str]) -> Html:
-    spoken = (
-        "Drag to move. Tab into the drawing, move with the arrow keys, choose with Enter; plus, minus and 0 zoom. "
-        "The tables say the same in words."
-    )
-    buttons = [
-        el("button", text, type="button", data_act=act, aria_label=label)
-        for text, act, label in (("+", "in", "Zoom in"), ("−", "out", "Zoom out"), ("Fit", "fit", "Fit the drawing"))
-    ]
-    finder = el("label", "Find a DLL ", el("input", type="search", list=f"{name}-names", autocomplete="off"))
-    present = {node.kind for node in graph.nodes} | ({"vendored"} if sources else set())
-    legend = [el("span", text, class_=f"key {kind}") for text, kind in KEYS if kind in present]
-    choose = el("p", "Choose a DLL to see who needs it and what it needs.")
-    return el(
-        "div",
-        el("div", *buttons, finder if len(graph.nodes) > SEEN else None, class_="tools"),
-        el("div", *legend, class_="legend", aria_hidden="true"),
-        _draw_graph(name, graph, sources),
-        el("p", spoken, class_="unseen", id=f"{name}-hint"),
-        el("div", choose, class_="chosen-dll", aria_live="polite"),
-        class_="graph",
-    )
+    return el("div", *(shown if part else ()), everything, _script_data(graph, sources), class_="needs")
 
 
 def files_part(graph: Graph, report: ScanReport, sources: Mapping[str, str]) -> Part:
@@ -497,14 +428,12 @@ def files_part(graph: Graph, report: ScanReport, sources: Mapping[str, str]) -> 
     images = [(number, node) for number, node in enumerate(graph.nodes) if node.in_wheel]
     records = []
     for number, node in sorted(images, key=lambda item: (-item[1].size, item[1].path)):
-        facts = [f"{key}: {value}" for key, value in node.facts.items() if key != "machine"]
-        facts += [f"vendored from {sources[node.path]}"] if node.path in sources else []
         known: dict[str, Value] = {
-            "": "; ".join(facts),
+            "": "; ".join(_known(node, sources)),
             "size": human_size(node.size),
             "needed by": [graph.nodes[other].name for other in graph.above.get(number, ())],
             "needs": [graph.nodes[other].name for other in graph.below.get(number, ())],
-            "of Windows, Python, drivers": str(sum(map(len, node.outside.values())) + node.api_sets),
+            "of Windows, Python, drivers": str(sum(map(len, node.outside.values()))),
         }
         records.append(Record((inside(node.path),), tuple(item for item in known.items() if item[1])))
     title = f"All {', '.join(image_counts(report))}, the largest first"

@@ -6,28 +6,37 @@ document.documentElement.classList.add("js");
   if (table) {
     const body = table.tBodies[0];
     const rows = [...body.rows];
-    const field = document.querySelector('input[type="search"][placeholder]');
-    const shown = document.querySelector(".shown");
     const tallies = [...document.querySelectorAll(".tally")];
     const heads = [...table.tHead.rows[0].cells];
+    const section = (row) => document.getElementById(row.querySelector("a")?.hash.slice(1));
+    const kind = (row) => row.querySelector(".badge").classList[1];
+    const codes = (row) => [...(section(row)?.querySelectorAll(".finding > summary") ?? [])].map((part) => part.textContent);
+    const words = rows.map((row) => [row.textContent, kind(row), ...codes(row)].join(" ").toLowerCase());
+
+    const tools = document.createElement("div");
+    tools.className = "tools";
+    tools.innerHTML = '<label>Filter <input type="search" placeholder="name, verdict, rule" autocomplete="off"></label>'
+      + '<span class="shown" aria-live="polite"></span>';
+    table.before(tools);
+    const [field, shown] = tools.querySelectorAll("input, .shown");
 
     const value = (row, column) => {
-      const cell = row.cells[column];
-      if (!cell) return "";
-      return cell.dataset.value === undefined ? cell.textContent.trim().toLowerCase() : Number(cell.dataset.value);
+      if (heads[column].textContent === "verdict") return worst.indexOf(row);
+      const text = row.cells[column].textContent.trim().toLowerCase();
+      return heads[column].classList.contains("number") ? Number(text) : text;
     };
-
-    const compare = (a, b) => {
-      if (typeof a === "number" && typeof b === "number") return a - b;
-      if (typeof a === "number" || typeof b === "number") return typeof a === "number" ? 1 : -1;
-      return a.localeCompare(b);
-    };
+    const compare = (a, b) => typeof a === "number" ? a - b : a.localeCompare(b);
+    const worst = [...rows]; // as the page has them
 
     heads.forEach((head, column) => {
-      head.querySelector("button").addEventListener("click", () => {
-        const numeric = head.classList.contains("number");
+      const button = document.createElement("button");
+      button.type = "button";
+      button.className = "sorter";
+      button.append(...head.childNodes);
+      head.append(button);
+      button.addEventListener("click", () => {
         const before = head.getAttribute("aria-sort");
-        const up = before ? before === "descending" : !numeric; // of numbers the largest matter first
+        const up = before ? before === "descending" : !head.classList.contains("number"); // of numbers the largest matter first
         for (const other of heads) other.removeAttribute("aria-sort");
         head.setAttribute("aria-sort", up ? "ascending" : "descending");
         rows.sort((a, b) => compare(value(a, column), value(b, column)) * (up ? 1 : -1));
@@ -36,16 +45,15 @@ document.documentElement.classList.add("js");
     });
 
     const filter = () => {
-      const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+      const asked = field.value.toLowerCase().split(/\s+/).filter(Boolean);
       const kinds = tallies.filter((tally) => tally.getAttribute("aria-pressed") === "true").map((tally) => tally.dataset.kind);
       let number = 0;
       for (const row of rows) {
-        const text = (row.textContent + " " + row.dataset.words).toLowerCase();
-        const wanted = (!kinds.length || kinds.includes(row.dataset.kind)) && words.every((word) => text.includes(word));
+        const text = words[worst.indexOf(row)];
+        const wanted = (!kinds.length || kinds.includes(kind(row))) && asked.every((word) => text.includes(word));
         row.hidden = !wanted;
         number += wanted;
-        const section = row.dataset.section && document.getElementById(row.dataset.section);
-        if (section) section.parentElement.hidden = !wanted;
+        if (section(row)) section(row).parentElement.hidden = !wanted;
       }
       for (const group of document.querySelectorAll(".fine"))
         group.hidden = ![...group.querySelectorAll(":scope > .wheel")].some((wheel) => !wheel.hidden);

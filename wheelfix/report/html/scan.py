@@ -7,24 +7,23 @@ from string import Template
 from typing import TYPE_CHECKING
 
 import wheelfix
-from wheelfix.model import ScanReport, Severity, Verdict, dll_key
+from wheelfix.model import ScanReport, Verdict
 from wheelfix.report.builds import Comparison, comparison_answer, comparison_blocks
+from wheelfix.report.canvas import TextStyle
 from wheelfix.report.document import (
     Context,
     Document,
     InputRow,
     by_words,
-    severities,
     severity_phrase,
 )
-from wheelfix.report.html.element import Html, badge, draw, el, fold, join
+from wheelfix.report.html.element import Html, badge, draw, el, fold, join, spans_of, table, table_rows
 from wheelfix.report.html.graph import build_graph, draw_needs, files_part
 from wheelfix.report.pages import parse_markdown
 from wheelfix.report.repairs import plan_part
-from wheelfix.report.scans import scan_blocks, totals_table
-from wheelfix.report.words import and_more, count, human_size, import_statement, is_dll, label
+from wheelfix.report.scans import first_problem, overview, scan_blocks, totals_table
+from wheelfix.report.words import count, human_size, label
 from wheelfix.rules.registry import find_rule, page
-from wheelfix.rules.wording import last_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -60,7 +59,7 @@ def render_scan(document: Document) -> str:
     return frame(
         title,
         header("report", _answer(document), document.context, _bar(document) if many else None),
-        _overview(ranked, document) if many or document.alone else None,
+        _overview(ranked) if many or document.alone else None,
         _totals(document) if many and document.rules else None,
         *wheels,
         draw_rules(finding.code for report in reports for finding in report.findings),
@@ -113,7 +112,7 @@ def _answer(document: Document) -> str:
         return "Nothing was scanned"
     if document.inputs == 1 and document.reports:
         report = document.reports[0]
-        because = f": {_problem(report)}" if report.first_failure is not None else ""
+        because = f": {first_problem(report)}" if report.first_failure is not None else ""
         return f"{label(report)} is {report.verdict}{because}"
     verdicts = (Verdict.BROKEN, Verdict.UNSURE, Verdict.RISKY)
     bad = {verdict.value: document.verdicts[verdict] for verdict in verdicts} | by_words(document.alone)
@@ -147,79 +146,15 @@ def _bar(document: Document) -> Html:
     return join([bar, el("div", *keys, class_="tallies", role="group", aria_label="Inputs by verdict")])
 
 
-def _overview(rows: Sequence[InputRow], document: Document) -> Html:
-    """Return one row for each input, the worst first; unsure, which is rare, has a column where there is one."""
-    shown = [severity for severity in Severity if severity is not Severity.UNSURE or document.severities[severity]]
-    heads = (_noun(document.reports), "verdict", "first problem", *map(_plural, shown), "DLLs", "size")
-    head = (
-        el("th", el("button", name, type="button", class_="sorter"), scope="col",
-           class_="number" if name in heads[3:] else None)
-        for name in heads
-    )  # fmt: skip
-    finder = el(
-        "div",
-        el("label", "Filter ", el("input", type="search", placeholder="name, verdict, rule", autocomplete="off")),
-        el("span", class_="shown", aria_live="polite"),
-        class_="tools",
-    )
-    listing = el(
-        "table",
-        el("caption", "All inputs, the worst first", class_="unseen"),
-        el("thead", el("tr", *head)),
-        el("tbody", *(_row(f"w{number}", row, shown) for number, row in enumerate(rows, 1))),
-        class_="overview cards",
-    )
-    return el("section", el("h2", "Overview", id="overview"), finder, listing, aria_labelledby="overview")
-
-
-def _plural(severity: Severity) -> str:
-    return f"{severity}s" if severity in (Severity.ERROR, Severity.WARNING) else severity.value
-
-
-def _row(name: str, row: InputRow, shown: Sequence[Severity]) -> Html:
-    report, failed = row.report, join([" ", badge(row.words, "failed")]) if row.words else None
-    if report is None:
-        mark = badge(row.words if row.kind == "failed" else row.kind, row.kind)
-        why: list[str | None] = [row.words]
-        if row.failure is not None:
-            why = [str(row.failure.error), _hint(row.failure)]
-        cells = [el("td", mark, data_value=RANKS[row.kind]), el("td", *why, class_="what", colspan=3 + len(shown))]
-        return el("tr", el("th", row.label, scope="row"), *cells, data_kind=row.kind, data_words=row.words)
-    numbers = severities(report.findings)
-    codes = " ".join(dict.fromkeys(finding.code for finding in report.findings))
-    size = sum(image.facts.size for image in report.images)
-    return el(
-        "tr",
-        el("th", el("a", row.label, href=f"#{name}"), scope="row"),
-        el("td", badge(row.kind, row.kind), failed, data_value=RANKS[row.kind]),
-        el("td", _problem(report), class_="what"),
-        *(_number(numbers[severity], _plural(severity)) for severity in shown),
-        _number(sum(map(is_dll, report.images)), "DLLs"),
-        el("td", human_size(size), class_="number", data_value=size, data_label="size"),
-        data_kind=row.kind,
-        data_words=f"{row.kind} {codes} {row.words}",
-        data_section=name,
-    )
-
-
-def _number(number: int, words: str) -> Html:
-    zero = " zero" if not number else ""
-    return el("td", str(number), class_=f"number{zero}", data_value=number, data_label=words)
-
-
-def _problem(report: ScanReport) -> str:
-    """Return the first thing to look at, in a few words."""
-    failure = report.first_failure
-    if failure is not None:
-        cause = failure.chain[-1] if failure.chain else ""
-        because = f": see {cause}" if cause else ""
-        if dll_key(cause) in {dll_key(item.name) for item in report.missing}:
-            there = dll_key(cause) in {dll_key(last_part(image.path)) for image in report.images}
-            because = f": {cause} is {'not found where it is' if there else 'missing'}"
-        return f"{import_statement(report)} fails{because}"
-    worst = [finding for finding in report.findings if finding.severity is not Severity.INFO]
-    worst.sort(key=lambda finding: list(Severity).index(finding.severity))
-    return and_more([f"{finding.code} {finding.name}" for finding in worst], 1)
+def _overview(rows: Sequence[InputRow]) -> Html:
+    """Return one row for each input, the worst first; with scripts it can be sorted and filtered."""
+    shown = overview(rows)
+    cells = [[spans_of((cell,)) for cell in row] for row in shown.rows]
+    for number, (row, drawn) in enumerate(zip(rows, cells, strict=True), 1):
+        drawn[0] = el("a", row.label, href=f"#w{number}") if row.report is not None else drawn[0]
+    drawn_rows = table_rows(shown.heads, cells, shown.numbers)
+    listing = table(shown.heads, drawn_rows, "overview cards", numbers=shown.numbers)
+    return el("section", el("h2", "Overview", id="overview"), listing, aria_labelledby="overview")
 
 
 def _totals(document: Document) -> Html:
@@ -290,7 +225,7 @@ def render_repairs(reports: Sequence[Repaired], failures: Sequence[FailedInput],
         numbers[report.outcome] = numbers.get(report.outcome, 0) + 1
     answer = ", ".join(f"{count(number, 'wheel')} {words}" for words, number in numbers.items() if number)
     failed = [el("section", el("h2", failure.path), _notice(failure)) for failure in failures]
-    parts = draw(plan_part(report) for report in reports)
+    parts = draw(plan_part(report, TextStyle()) for report in reports)
     return frame("wheelfix repair", header("repair", answer or "No wheels", context), *failed, parts)
 
 
