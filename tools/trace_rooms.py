@@ -116,10 +116,7 @@ class Watcher:
             return
         self._busy.on = True  # looking at values calls functions that would be noted in turn
         try:
-            if event == "return" and frame.f_code.co_name in (
-                "__init__",
-                "init",
-            ):  # base.values has one for all classes
+            if event == "return" and frame.f_code.co_name in ("__init__", "_init"):  # the second is of all values
                 self._made(frame, frame.f_locals.get("self"))
             elif (module := _module(frame)) and module != "base.values":
                 self._handed(module, frame, event, value)
