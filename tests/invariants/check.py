@@ -158,7 +158,7 @@ def check_formats(made: Made, folder: Path) -> None:
     assert ("error" in levels) == (verdict == "broken")
     assert ("<failure" in texts["junit"]) == (verdict == "broken")
     for options in ({}, {"verbose": True}, {"quiet": True}):
-        text = render_scan(report, TextStyle(), **options)
+        text = render_scan(report, TextStyle(**options))
         assert verdict.upper() in text.splitlines()[0]
         assert options == {"quiet": True} or f"Verdict: {verdict} (" in text
 

@@ -245,6 +245,10 @@ def _fault(row: Mapping[str, str], value: object) -> UsageError | None:
     return None
 
 
+MOST_VALUES = 5000
+"""Values of one option in a file; argparse copies the list for each."""
+
+
 def read_value(row: Mapping[str, str], value: object) -> Any:
     """Return the value of an option as the command line would have made it; UsageError says what it should be."""
     several = row["kind"] in SEVERAL
@@ -253,6 +257,8 @@ def read_value(row: Mapping[str, str], value: object) -> Any:
             raise UsageError(f"is true or false, not {value!r}")
         return value
     items = value if several and isinstance(value, list) else [value]
+    if len(items) > MOST_VALUES:
+        raise UsageError(f"has more than {MOST_VALUES} values")
     if not all(type(item) in (str, int, float) for item in items):
         raise UsageError(f"is {'a list of texts' if several else 'a text or number'}, not {value!r}")
     parser = Parser(exit_on_error=False)
