@@ -373,6 +373,7 @@ LARGEST_CIMPORTING = 8 << 20
 _CAPI = b"__pyx_capi__"
 _PRIVATE = regex(rb"\._[a-z][a-z0-9_]{0,60}(?=\0)")
 _LONGEST_NAME = 100
+"""Bytes of a module's whole name."""
 
 
 def read_cimports(source: ByteSource) -> frozenset[str]:

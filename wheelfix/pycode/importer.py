@@ -722,7 +722,7 @@ def _described(run: PythonRun, error: Instance | None) -> ImportEnd:
         missed=missed,
         refused=machine.refused,
         ran=tuple(run.ran),
-        chain=machine.last_chain if missed and len(machine.last_chain) > 1 else (),
+        chain=next(filter(None, machine.missed.values()), ()) if missed else (),
         place=place,
         unclear=tuple(unclear),
         caught=frozenset(machine.codes),

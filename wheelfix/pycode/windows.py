@@ -492,8 +492,6 @@ class WindowsMachine:
         """The codes of all loads that failed."""
         self.refused: dict[str, tuple[Failure, dict[tuple[str, str, EdgeKind], Edge], dict[str, None]]] = {}
         """The files that could not be loaded, with why, their needs, and what was mapped for them."""
-        self.last_chain: tuple[str, ...] = ()
-        """The way from the last DLL that could not be loaded to the cause, as base names."""
 
     def variable(self, name: str, default: PyValue = None) -> PyValue:
         """A variable of the environment; that code has looked for a toolkit is remembered."""
@@ -657,10 +655,10 @@ class WindowsMachine:
         self.codes.add(failure.code)
         if path in self.view:
             self.refused[path] = failure, self.process.edges, self.process.touched
-        self.last_chain = tuple(base_name(step) for step in failure.chain)
+        chain = tuple(base_name(step) for step in failure.chain)
         own = path if "/" in path else base_name(failure.chain[0])
         if path in self.view or self.files.is_own(path) or (name and not has_folder):  # qutip loads "" and goes on
-            self.missed[own] = self.last_chain if len(failure.chain) > 1 else ()
+            self.missed[own] = chain if len(chain) > 1 else ()
         error = load_error(name if not has_folder else ntpath.abspath(ntpath.join(self.folder, name)), failure, cffi)
         error.failure = LoadFault("cffi" if cffi else "load", own, failure, ntpath.basename(name))
         inside = any(map(self.files.is_own, self._path_folders()))  # the code itself has put them there

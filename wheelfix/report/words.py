@@ -105,9 +105,9 @@ def import_statement(report: ScanReport) -> str:
     """Return the statement that meets the predicted error: ``import torch``."""
     outcome = report.resolution.first_failure
     package = outcome.event.package if outcome is not None else ""
-    gone = [inside(one.file).partition("/")[0].removesuffix(".py") for one in report.resolution.absent_modules]
+    gone = [inside(one.file) for one in report.resolution.absent_modules if not one.below]
     if outcome is None and gone:
-        return f"import {gone[0]}"
+        return f"import {gone[0].partition('/')[0].removesuffix('.py')}"
     if outcome is None or package:
         return f"import {report.name.replace('-', '_') or package}"
     if outcome.event.module and outcome.event.cause != "raise":  # there it is the class of the exception

@@ -49,6 +49,8 @@ def missing_code_loads(subject: Subject) -> Findings:
         if any("/" in name for name in (*fault.names, *fault.searched)):
             command = repair_command(subject, "--root FOLDER")
             hint = f"{command} puts {base(fault.names[0])} where the code looks for it, if FOLDER has it"
+        if all(map(is_pyd, fault.names)):  # which no folder of DLLs has
+            hint = reinstall(subject, _BUILD_MODULE)
         if subject.view.beside is not None and "/" not in fault.names[0]:
             name = fault.names[0]
             known = ", ".join(owner.distribution for owner in owners_of(name) if not owner.only)
@@ -164,6 +166,7 @@ def _left_out(subject: Subject) -> dict[str, str]:
 
 
 _BUILD_AGAIN = "build the wheel again, and see what the build puts into it"
+_BUILD_MODULE = "build the wheel again, and see that the build puts this module into it"
 
 
 @rule("WF332", "WF210")
@@ -281,7 +284,7 @@ def _not_there(subject: Subject, module: str, file: str, what: str, *, says: str
         "WF332",
         module,
         f"{inside(file)} {says} {module}, and no file of {package} is that module{what}",
-        hint=reinstall(subject, "build the wheel again, and see that the build puts this module into it"),
+        hint=reinstall(subject, _BUILD_MODULE),
         evidence={"module": module, "importer": subject.origin(file)},
     )
 
