@@ -36,6 +36,8 @@ MANY_RUN = 1000
 """Files of a package that are read for the modules which importing it needs."""
 FEW_RUN = 60
 """The same of a package without extension modules, which has none to leave out, and of all packages below it."""
+MANY_STEPS = 4
+"""Private modules that import one another on the way from one for users to one that is not there."""
 SEVERAL = 2
 """Files of a package that import a module for users, where the package cannot do without it."""
 _IMPORT = regex(
@@ -71,6 +73,17 @@ def _absolute(package: str, name: str) -> str:
     return ".".join(filter(None, (*package.split(".")[: package.count(".") + 2 - dots], name[dots:]))) if dots else name
 
 
+def _modules_of(package: str, source: str, names: str, plain: str) -> tuple[str, ...]:
+    """What an import statement of a file in a package may name as modules."""
+    origin = _absolute(package, source or plain)
+    return (origin, *(f"{origin}.{last}" for last in _WORDS.findall(_COMMENT.sub("", names))))
+
+
+def _module_of(path: str) -> str:
+    """The module that a Python file is; a package for its ``__init__``."""
+    return module_name(path).removesuffix(".__init__")
+
+
 def _prefixes(name: str) -> list[str]:
     """The packages that a dotted name goes through, and the name itself."""
     return list(itertools.accumulate(name.split("."), "{}.{}".format))
@@ -100,6 +113,8 @@ class MissingModules:
         self.others: dict[str, str] = {}
         """Top-level modules of others that no file is, each with a file that names it under no condition."""
         self._look_into(top)
+        self._run = frozenset(self._seen)
+        """Those that importing the package may run."""
 
     def needed(self, end: ImportEnd) -> Iterator[tuple[str, str, str, bool]]:
         """Those that the import of the package, which was followed, needs, with the file that imports each.
@@ -151,55 +166,95 @@ class MissingModules:
             if first:
                 yield name, first, package
 
-    def for_users(self) -> Iterator[tuple[str, str, str]]:
-        """Private modules that a module for users and for the package imports for certain, with its file and its name.
+    def for_users(self) -> Iterator[tuple[str, str, str, bool]]:
+        """Private modules that a module for users imports for certain, with the file that does it and that module.
 
-        ``import PIL`` works without ``PIL._imaging``, and ``import PIL.Image`` does not, nor what needs it. Nothing
-        else of pyarrow needs ``pyarrow.cuda``, whose module is never built for Windows.
+        Also whether others need that one: ``import PIL`` works without ``PIL._imaging``, and ``import PIL.Image`` does
+        not, nor what imports it; PIL.ImageMath is for users alone.
         """
-        for path in self._own_code() if self._extensions else ():
-            module = module_name(path)
-            if module in self._seen or "._" in module:
+        for path in self._code() if self._extensions else ():
+            module = _module_of(path)
+            if not counts(path) or module in self._run:
                 continue
-            for name in sorted({name for name in self._private_names(path) if self._is_gone_module(name)}):
-                certain = self._imports_for_certain(module, name) and self._certain_importer(
-                    name, {name: module}, module
-                )
-                if certain and self._is_needed(module):
-                    yield name, path, module
+            for name in sorted({*self._private_and_gone(path)}.difference(self.named, self.perhaps)):
+                way = self._way_from_users(name, module) if self._imports_for_certain(module, name) else {}
+                user = next(reversed(way.values()), "")
+                first = self._certain_importer(name, way, user) if way else ""
+                needed = bool(first) and (user in self._packages_below() or self._is_needed(user))
+                if needed or (first and not self._may_be_without(user)):
+                    yield name, path, user, needed
 
-    def _own_code(self) -> Iterator[str]:
-        start = f"{SITE_PACKAGES}/{self._top}/"
+    def _way_from_users(self, name: str, importer: str) -> dict[str, str]:
+        """A module with one that imports it for certain, and so on up to one that is for users; empty if there is none.
+
+        scipy.signal imports ``_max_len_seq``, and that its compiled part.
+        """
+        way = {name: importer}
+        for _ in range(MANY_STEPS):
+            if "._" not in importer:
+                return way
+            users = {*self._importers(importer)}.difference(way, self._run)
+            user = min(users, key=lambda one: ("._" in one, one), default="")
+            if not user:
+                break
+            way[importer], importer = user, user
+        return {}
+
+    def _importers(self, module: str) -> Iterator[str]:
+        """The modules of the package that import another for certain."""
+        named = (_module_of(path) for path in self._code(module.rpartition(".")[2]) if counts(path))
+        return (name for name in named if name != module and self._imports_for_certain(name, module))
+
+    def _code(self, word: str = "") -> Iterator[str]:
+        """The Python files of the package that have a word in them."""
+        start, data = f"{SITE_PACKAGES}/{self._top}/", word.encode()
         paths = (file.path for file in self._view.own_files if file.path.startswith(start))
-        return (path for path in paths if path.endswith(".py") and counts(path))
+        return (path for path in paths if path.endswith(".py") and data in python_source(self._view, path))
 
     def _is_needed(self, module: str) -> bool:
         """Whether several files of the package import one of its modules for certain."""
-        word = module.rpartition(".")[2].encode()
-        named = (module_name(path) for path in self._own_code() if word in python_source(self._view, path))
-        users = (name for name in named if name != module and self._imports_for_certain(name, module))
-        return len([*itertools.islice(users, SEVERAL)]) == SEVERAL
+        return len([*itertools.islice(self._importers(module), SEVERAL)]) == SEVERAL
 
-    def _is_gone_module(self, name: str) -> bool:
-        """Whether a private name in a package is that of a module that no file is, as far as the package tells."""
-        package, _, last = name.rpartition(".")
-        if any(word in last for word in OTHER_SYSTEMS) or self._view.module_file(name) is not None:
-            return False
-        return (self._view.module_file(package) or "").endswith("/__init__.py") and self._is_no_name(name)
+    def _may_be_without(self, module: str) -> bool:
+        """Whether some file of the package, also a test, shows that one of its modules need not be there.
 
-    def _private_names(self, path: str) -> Iterator[str]:
-        """The private modules of the package that lines of a file seem to import, found without reading the others."""
+        It imports the module under a condition or in a ``try``, as pyarrow's tests do pyarrow.cuda, or has its name as
+        a string, as gevent has that of gevent.libev.corecffi among those that it chooses from.
+        """
+        spelled = re.compile(rf"['\"]{re.escape(module)}(?:\.\w+)*['\"]")
+        own = self._view.module_file(module)
+        for path in (path for path in self._code(module.rpartition(".")[2]) if path != own):
+            text = python_source(self._view, path).decode("utf-8", "replace")
+            package = module_name(path).rpartition(".")[0]
+            ways = (_modules_of(package, *one[1:]) for one in _imports(_LATER.sub("", text)) if one[0])
+            if spelled.search(text) or any(module in names for names in ways) or self._goes_without(module, path, text):
+                return True
+        return False
+
+    def _private_and_gone(self, path: str) -> Iterator[str]:
+        """The private modules that no file is and that a file imports in lines which have private names."""
         data, package = python_source(self._view, path), module_name(path).rpartition(".")[0]
-        top = self._top.encode()
-        for word in (b"import _", b"from ._", b"from %b." % top, b"import %b." % top):
-            at = data.find(word)
-            while at >= 0:
-                line = data[data.rfind(b"\n", 0, at) + 1 : data.find(b"\n", at) + 1 or len(data)]
-                for _, source, names, plain in _imports(line.decode("utf-8", "replace")):
-                    origin = _absolute(package, source or plain)
-                    found = (origin, *(f"{origin}.{last}" for last in _WORDS.findall(_COMMENT.sub("", names))))
-                    yield from (name for name in found if name.startswith(f"{self._top}.") and "._" in name)
-                at = data.find(word, at + len(word))
+        at = data.find(b"import ")
+        while at >= 0:
+            start, end = data.rfind(b"\n", 0, at) + 1, data.find(b"\n", at) + 1 or len(data)
+            line = data[start:end]
+            if line.lstrip().startswith((b"from", b"import")):
+                line += data[end : data.find(b")", end) + 1] if b"(" in line and b")" not in line else b""
+                for _, *statement in _imports(line.decode("utf-8", "replace")) if b"_" in line else ():
+                    yield from self._gone_of(*_modules_of(package, *statement))
+            at = data.find(b"import ", end)
+
+    def _gone_of(self, origin: str, *names: str) -> Iterator[str]:
+        """What an import statement names that can only be a private module, and is none; a star may bring any name."""
+        own = self._view.module_file(origin) if origin.partition(".")[0] == self._top else ""
+        within = self._view.module_file(origin.rpartition(".")[0]) or "" if own is None else own or ""
+        if within.endswith("/__init__.py"):
+            for name in (origin,) if own is None else names:
+                if self._view.module_file(name) or "._" not in name:
+                    continue
+                is_other = any(word in name.rpartition(".")[2] for word in OTHER_SYSTEMS)
+                if not is_other and (name is origin or self._is_private_module(name)):
+                    yield name
 
     def _imports_for_certain(self, importer: str, module: str) -> bool:
         """Whether running a file imports a module for certain."""
@@ -212,7 +267,7 @@ class MissingModules:
         """The packages for users that the import of the package at the top does not run, the highest first."""
         start = f"{SITE_PACKAGES}/{self._top}/"
         paths = (file.path for file in self._view.own_files if file.path.startswith(start))
-        inits = (module_name(path).removesuffix(".__init__") for path in paths if path.endswith("/__init__.py"))
+        inits = (_module_of(path) for path in paths if path.endswith("/__init__.py"))
         public = {name for name in inits if name not in self._seen and "._" not in name}
         return sorted(public, key=lambda name: (name.count("."), name))
 
@@ -265,6 +320,11 @@ class MissingModules:
             return True
         text = self._text(package) if last.startswith("_") else None
         return text is not None and not any(word in text for word in (last, *MAKES_NAMES))
+
+    def _is_private_module(self, name: str) -> bool:
+        """Whether a private name can only be a module; a star may bring any, as in scipy._lib._uarray."""
+        package, _, last = name.rpartition(".")
+        return last[:1] == "_" and self._is_no_name(name) and "import *" not in (self._text(package) or "")
 
     def _has_source(self, module: str) -> bool:
         """Whether the wheel has the source of a module of Cython, as tables has."""

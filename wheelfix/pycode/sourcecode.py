@@ -74,7 +74,7 @@ def python_source(view: FileView, path: str) -> bytes:
 def counts(path: str) -> bool:
     """Whether a Python file is code that others may run by importing the package, and no test or example of it."""
     *folders, name = path.removeprefix(f"{SITE_PACKAGES}/").partition("/")[2].lower().split("/")
-    return _ASIDE.isdisjoint(folders) and not name.startswith("test_") and name != "conftest.py"
+    return _ASIDE.isdisjoint(folders) and not name.startswith("test_") and name not in ("conftest.py", "setup.py")
 
 
 def python_code(view: FileView, words: tuple[bytes, ...]) -> Iterator[tuple[str, str]]:
