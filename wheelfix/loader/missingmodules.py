@@ -99,8 +99,8 @@ class MissingModules:
         """Files that may still be read."""
         self._later: list[str] | None = None
         """Modules that packages below name: their files are read after those of all such packages."""
-        self._names: dict[str, tuple[frozenset[str], bool] | None] = {}
-        """By package: the names that it defines, and whether it takes others with a star; None if it may have any."""
+        self._names: dict[str, frozenset[str] | None] = {}
+        """By package: the names that it defines; None if it may have any."""
         self._seen = {top}
         self._under = set[str]()
         """Those that the package imports under a condition, as pmdarima does all of its own, and what these import."""
@@ -319,12 +319,21 @@ class MissingModules:
         if self._view.module_file(module) or self._has_source(module):
             return True
         text = self._text(package) if last.startswith("_") else None
-        return text is not None and not any(word in text for word in (last, *MAKES_NAMES))
+        named = text is None or any(word in text for word in (last, *MAKES_NAMES))
+        return not named and not self._takes_by_star(package, last)
 
     def _is_private_module(self, name: str) -> bool:
-        """Whether a private name can only be a module; a star may bring any, as in scipy._lib._uarray."""
-        package, _, last = name.rpartition(".")
-        return last[:1] == "_" and self._is_no_name(name) and "import *" not in (self._text(package) or "")
+        """Whether a private name in a package can only be a module."""
+        return name.rpartition(".")[2][:1] == "_" and self._is_no_name(name)
+
+    def _takes_by_star(self, package: str, name: str) -> bool:
+        """Whether a package may take a name with a star; a private one only if a file in it lists that, as in mxnet."""
+        if "import *" not in (self._text(package) or ""):
+            return False
+        quoted = (f"'{name}'".encode(), f'"{name}"'.encode())
+        inside = self._view.in_folder(f"{SITE_PACKAGES}/{package.replace('.', '/')}")
+        sources = (python_source(self._view, path) for path in inside if path.endswith(".py"))
+        return name[:1] != "_" or any(word in data for data in sources for word in quoted)
 
     def _has_source(self, module: str) -> bool:
         """Whether the wheel has the source of a module of Cython, as tables has."""
@@ -418,6 +427,6 @@ class MissingModules:
             text, path = self._text(package) or "", self._view.module_file(package) or ""
             makes = any(word in text for word in MAKES_NAMES)
             defined = defined_names(text, path, separate_budget(self._view)) if not makes else frozenset[str]()
-            self._names[package] = None if makes else (defined, "import *" in text)
+            self._names[package] = None if makes else defined
         known = self._names[package]
-        return None if known is None else name in known[0] or (known[1] and not name.startswith("_"))
+        return None if known is None else name in known or self._takes_by_star(package, name)
