@@ -533,8 +533,6 @@ class AbsentModule:
     """What the package raises instead of ModuleNotFoundError; empty if that is what users see."""
     below: str = ""
     """The package or module below the one at the top whose import fails; empty if that of the top does."""
-    needed: bool = True
-    """False where nothing but users of ``below`` is known to need it."""
 
 
 @frozen

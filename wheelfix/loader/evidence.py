@@ -107,10 +107,8 @@ class PackageHabits:
             if missing.named or missing.perhaps:
                 for module, file, raised, sure in missing.needed(self.followed.of(top)):
                     yield AbsentModule(module, "", "", file, sure, raised=raised)
-            for module, file, below in missing.below(self.followed.may_be_chosen):
+            for module, file, below in (*missing.below(self.followed.may_be_chosen), *missing.for_users()):
                 yield AbsentModule(module, "", "", file, below=below)
-            for module, file, below, needed in missing.for_users():
-                yield AbsentModule(module, "", "", file, below=below, needed=needed)
 
     def absent_of_others(self) -> Iterator[tuple[str, str, bool]]:
         """The modules of others for want of which the import of a package ends, whether they are required or not.

@@ -166,11 +166,10 @@ class MissingModules:
             if first:
                 yield name, first, package
 
-    def for_users(self) -> Iterator[tuple[str, str, str, bool]]:
+    def for_users(self) -> Iterator[tuple[str, str, str]]:
         """Private modules that a module for users imports for certain, with the file that does it and that module.
 
-        Also whether others need that one: ``import PIL`` works without ``PIL._imaging``, and ``import PIL.Image`` does
-        not, nor what imports it; PIL.ImageMath is for users alone.
+        ``import PIL`` works without ``PIL._imagingmath``, and ``import PIL.ImageMath`` does not.
         """
         for path in self._code() if self._extensions else ():
             module = _module_of(path)
@@ -180,9 +179,8 @@ class MissingModules:
                 way = self._way_from_users(name, module) if self._imports_for_certain(module, name) else {}
                 user = next(reversed(way.values()), "")
                 first = self._certain_importer(name, way, user) if way else ""
-                needed = bool(first) and (user in self._packages_below() or self._is_needed(user))
-                if needed or (first and not self._may_be_without(user)):
-                    yield name, path, user, needed
+                if first and (self._is_needed(user) or not self._may_be_without(user)):
+                    yield name, path, user
 
     def _way_from_users(self, name: str, importer: str) -> dict[str, str]:
         """A module with one that imports it for certain, and so on up to one that is for users; empty if there is none.

@@ -174,7 +174,7 @@ def own_module_missing(subject: Subject) -> Findings:
     """Find extension modules and other files that were left out of a wheel, and without which it cannot be imported."""
     followed = [absent for absent in subject.resolution.absent_modules if not absent.distribution]
     fails = {one.module: f"importing {one.below} fails" if one.below else "the import fails" for one in followed}
-    found = {absent.module: (absent.file, "") for absent in followed if absent.sure and absent.needed}
+    found = {absent.module: (absent.file, "") for absent in followed if absent.sure}
     for module, path in _compiled_imports(subject):
         found.setdefault(module, (path, ""))
     claims = _Claims(subject)
@@ -191,10 +191,6 @@ def own_module_missing(subject: Subject) -> Findings:
         why = "one of two ways of the code does, and which is taken is not known" if module in perhaps else why
         severity = Severity.ERROR if needed and module not in perhaps else Severity.UNSURE
         yield replace(_not_there(subject, module, file, f"{although}: {why}"), severity=severity)
-    for absent in followed:
-        if not absent.needed and absent.module not in found:
-            what = f": {fails[absent.module]}, and nothing else of the package needs it for certain"
-            yield replace(_not_there(subject, absent.module, absent.file, what), severity=Severity.WARNING)
     for module, file in claims.for_users():
         if module not in found:
             what = f", although its newest release on PyPI has it: importing {module} fails"
