@@ -511,6 +511,7 @@ def _package_words(symptom: Symptom) -> dict[str, str]:
     pair = next((one for one in pairs() if one.package.fullmatch(package)), None)
     return {
         "module": symptom.module,
+        "hidden": symptom.module or (part["package"] if (part := _PARTS[0].search(symptom.excerpt)) else "MODULE"),
         "package": package,
         "package_name": _package_name(symptom, package),
         "upgradable": "" if may_replace_a_build(distribution) else distribution,
