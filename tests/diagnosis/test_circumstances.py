@@ -124,7 +124,7 @@ CASES = {
         "Python 3.11",
         "",
     ),
-    "in-a-service": ("It works in a console, but not in IIS with wfastcgi\n" + NOT_FOUND, "about IIS", ""),
+    "in-a-service": ("It works in a console, but not in IIS with wfastcgi\n" + NOT_FOUND, "names IIS", ""),
     "newer-release-needs-more": ("It works with foo==1.2.3\n" + NOT_FOUND, "msvcp140.dll", ""),
     "cuda-of-another-major": (
         "I have CUDA 12.4\nCould not load dynamic library 'cudart64_110.dll'; dlerror: cudart64_110.dll not found\n",
@@ -163,7 +163,18 @@ CASES = {
         "a Python of MSYS2",
         "",
     ),
-    "msys2-not-the-runtime": (
+    "msys2-mixed": (
+        '  File "D:/msys64/ucrt64/lib/python3.11/site-packages/h5py/__init__.py", line 25, in <module>\n' + NO_FUNCTION,
+        "built together",
+        "",
+    ),
+    "bitsandbytes-for-linux": (
+        "CUDA SETUP: Loading binary C:\\v\\Lib\\site-packages\\bitsandbytes\\libbitsandbytes_cuda117.so...\n"
+        "[WinError 193] %1 is not a valid Win32 application\n",
+        "Linux alone",
+        'python -m pip install --force-reinstall --no-deps "bitsandbytes>=0.43"',
+    ),
+    "msys2-package": (
         '  File "D:/msys64/ucrt64/lib/python3.11/site-packages/fiona/__init__.py", line 25, in <module>\n'
         + NOT_FOUND.replace("_core", "ogrext"),
         "packages of MSYS2",
@@ -243,6 +254,35 @@ def test_what_the_text_says_of_the_machine_is_in_the_cause_and_comes_first_in_th
         ("it does not work with foo==2.0.0\n" + NOT_FOUND, "works"),
         ("Windows 10, and Windows 7 or later\n" + NO_FUNCTION, "Windows (7)"),
         ("built with CUDA 11.8\n" + NOT_FOUND, "CUDA 11.8: a build"),
+        (
+            'PATH=C:\\msys64\\mingw64\\bin\n  File "C:\\Python311\\Lib\\site-packages\\x\\a.py", line 1\n' + NOT_FOUND,
+            "MSYS2",
+        ),
+        (
+            "pip install requests\n"
+            '  File "C:\\miniconda3\\envs\\x\\Lib\\site-packages\\h5py\\a.py", line 1\n' + NOT_FOUND,
+            "installed with pip",
+        ),
+        (
+            "pip install pillow, conda install pillow\n"
+            '  File "C:\\miniconda3\\envs\\x\\Lib\\site-packages\\PIL\\Image.py", line 1\n' + NOT_FOUND,
+            "installed with pip",
+        ),
+        ("import of Apache Arrow fails, with Apache Spark 3.5\n" + NOT_FOUND, "Apache"),
+        (
+            'CPU: i7-9700K, Xeon E5-2670\n  File "C:\\v\\Lib\\site-packages\\tensorflow\\a.py", line 1\n' + INIT_FAILED,
+            "without AVX (",
+        ),
+        (
+            "fiona 1.10.1, GDAL 3.9.0\n"
+            '  File "C:\\v\\Lib\\site-packages\\fiona\\__init__.py", line 1\n' + NOT_FOUND.replace("_core", "ogrext"),
+            "most likely that of the GDAL",
+        ),
+        (
+            "CUDA 11.8, GTX 1060\nCould not load dynamic library 'cudart64_110.dll'; dlerror: not found\n",
+            "It is of CUDA 11",
+        ),
+        ("Works with python version 3.8, not with 3.9.\n" + NOT_FOUND, "3.8 works"),
     ],
 )
 def test_nothing_is_said_that_the_text_does_not_say(text, not_said):
@@ -265,6 +305,27 @@ def test_nothing_is_said_that_the_text_does_not_say(text, not_said):
 def test_a_module_is_named_in_full(text, named):
     """Story: sqlcipher3._sqlite3 was taken for Python's own module, because its last name is the same."""
     assert named in diagnose(text).explained[0].cause.summary
+
+
+@pytest.mark.parametrize(
+    ("text", "dropped"),
+    [
+        (CASES["msys2-module"][0], "VCRedist"),
+        (CASES["card-newer-than-cuda"][0], "Install the CUDA toolkit"),
+        (CASES["conda-is-active"][0], "Activate the environment"),
+        (CASES["nuitka-include"][0], "pyinstaller"),
+    ],
+)
+def test_a_remedy_that_does_not_help_there_is_not_given(text, dropped):
+    """Story: the Visual C++ runtime was advised for a module of MSYS2, and CUDA 10 for a card that it does not know."""
+    assert not [step for step in diagnose(text).remedies if dropped in f"{step.title} {step.command}"]
+
+
+def test_the_same_dll_in_a_sentence_and_in_the_error_is_one_cause():
+    text = CASES["wheel-in-conda"][0].replace(
+        NOT_FOUND, "FileNotFoundError: Could not find module 'C:\\miniconda3\\envs\\gis\\geos_c.dll' (or one\n"
+    )
+    assert len(diagnose("It cannot find `geos_c.dll`.\n" + text).explained) == 1
 
 
 def test_a_dll_that_somebody_found_to_be_absent_is_the_one_that_is_missing():

@@ -456,11 +456,12 @@ def circumstances() -> tuple[Circumstance, ...]:
 def in_circumstances(cause: Cause, facts: Mapping[str, str], symptom: Symptom | None = None) -> Cause:
     """Return a cause with what the facts of its text add to it; a fact that is the cause itself takes its place."""
     symptom = symptom or Symptom("", details=facts)
-    names, package = " ".join((symptom.file, *symptom.dlls)), symptom.package
+    words = words_for(symptom, cause.likely_missing)
+    names, package = " ".join((symptom.file, *symptom.dlls)), words["package"]
     about = {"code": str(symptom.code or ""), "names": names, "owner": owner_of_package(package), "package": package}
     facts = {**facts, **symptom.details, **about}
     said = "".join(f"{name}={value};" for name, value in sorted(facts.items()))
-    words = defaultdict(str, {**words_for(symptom, cause.likely_missing), **facts})
+    words = defaultdict(str, {**words, **facts})
     for one in circumstances():
         found = one.facts.search(said) if one.causes.fullmatch(cause.id) else None
         if found is None:

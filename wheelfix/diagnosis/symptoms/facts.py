@@ -103,8 +103,12 @@ _CHANGED = regex(
 _PROGRAMS = frozenset(
     ("anaconda blender cx-freeze nuitka pyinstaller conda cuda cudnn gdal python qgis rocm tensorrt version").split()
 )
-_NO_PROGRAM = frozenset("application driver file fault-module info line module os served update what which".split())
-_BEFORE_VERSION = frozenset("and for in install installed installing is of on this to tried use using with".split())
+_NO_PROGRAM = frozenset(
+    "application driver file fault-module info line module os served ucrt update what which".split()
+)
+_BEFORE_VERSION = frozenset(
+    "and earlier for in install installed installing is of older on previous the this to tried use using with".split()
+)
 """Words before "version" that are not the name of what it is the version of."""
 _OTHER_NAMES = {
     "pytorch": "torch",
