@@ -126,6 +126,11 @@ CASES = {
     ),
     "in-a-service": ("It works in a console, but not in IIS with wfastcgi\n" + NOT_FOUND, "names IIS", ""),
     "newer-release-needs-more": ("It works with foo==1.2.3\n" + NOT_FOUND, "msvcp140.dll", ""),
+    "onnxruntime-gpu": (
+        "pip install onnxruntime-gpu\nCUDA version: 11.8\n" + NOT_FOUND.replace("_core", "onnxruntime_pybind11_state"),
+        "import the DLLs of CUDA and cuDNN",
+        "",
+    ),
     "cuda-of-another-major": (
         "I have CUDA 12.4\nCould not load dynamic library 'cudart64_110.dll'; dlerror: cudart64_110.dll not found\n",
         "the text names CUDA 12",
@@ -282,6 +287,16 @@ def test_what_the_text_says_of_the_machine_is_in_the_cause_and_comes_first_in_th
             "CUDA 11.8, GTX 1060\nCould not load dynamic library 'cudart64_110.dll'; dlerror: not found\n",
             "It is of CUDA 11",
         ),
+        (
+            "On Windows 10, it works on Windows 7 too\nError loading Python DLL 'C:\\T\\_MEI1\\python311.dll'.\n"
+            "LoadLibrary: The specified module could not be found.\n",
+            "too old for Python",
+        ),
+        (
+            "after a Windows update\n"
+            '  File "C:\\miniconda3\\envs\\x\\Lib\\site-packages\\scipy\\a.py", line 1\n' + NOT_FOUND,
+            "was updated before",
+        ),
         ("Works with python version 3.8, not with 3.9.\n" + NOT_FOUND, "3.8 works"),
     ],
 )
@@ -319,6 +334,11 @@ def test_a_module_is_named_in_full(text, named):
 def test_a_remedy_that_does_not_help_there_is_not_given(text, dropped):
     """Story: the Visual C++ runtime was advised for a module of MSYS2, and CUDA 10 for a card that it does not know."""
     assert not [step for step in diagnose(text).remedies if dropped in f"{step.title} {step.command}"]
+
+
+def test_another_environment_that_is_active_is_no_reason_to_leave_activation_out():
+    text = CASES["conda-is-active"][0].replace("(py38) C:", "activate py38\n(base) C:")
+    assert [step for step in diagnose(text).remedies if step.title.startswith("Activate the environment")]
 
 
 def test_the_same_dll_in_a_sentence_and_in_the_error_is_one_cause():
