@@ -61,7 +61,7 @@ def read_facts(lines: Sequence[str]) -> dict[str, str]:
     """Return what a text says about the machine, for causes and remedies; of a fact that comes twice the last value."""
     facts = {fact.name: fact.value for line in lines for fact in facts_in(line)}
     text = "\n".join(lines)
-    for one in _ANNOUNCED.finditer(text):
+    for one in [*_ANNOUNCED.finditer(text)][-1:]:
         facts |= {"cut": one[1]} if text.count("\n", one.end()) < int(one[1]) else {}
     rows = [one["channel"] or "defaults" for one in _CHANNEL.finditer(text)]
     channels = [*dict.fromkeys(rows if len(rows) > 1 else ())]
