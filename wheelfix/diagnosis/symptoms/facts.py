@@ -6,7 +6,7 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from wheelfix.base.parsing import regex
+from wheelfix.base.parsing import regex, whole_number
 from wheelfix.diagnosis.symptoms.model import dll_names, environment_kind, package_of
 from wheelfix.diagnosis.symptoms.quotes import FRAME
 from wheelfix.diagnosis.symptoms.recognise import facts_in, machine_rows, of_process
@@ -62,7 +62,7 @@ def read_facts(lines: Sequence[str]) -> dict[str, str]:
     facts = {fact.name: fact.value for line in lines for fact in facts_in(line)}
     text = "\n".join(lines)
     for one in [*_ANNOUNCED.finditer(text)][-1:]:
-        facts |= {"cut": one[1]} if text.count("\n", one.end()) < int(one[1]) else {}
+        facts |= {"cut": one[1]} if text.count("\n", one.end()) < (whole_number(one[1]) or 0) else {}
     rows = [one["channel"] or "defaults" for one in _CHANNEL.finditer(text)]
     channels = [*dict.fromkeys(rows if len(rows) > 1 else ())]
     if len({*channels} - {"pypi", "<pip>"}) > 1:
