@@ -234,6 +234,11 @@ FAMILIES = {
         "  Proj 4.9.0 must be installed.\n  ----------------------------------------\n",
     ],
     "build-script": ["[2 lines of output]\n running egg_info\n This package is sold elsewhere\n [end of output]\n"],
+    "cmake-missing": [
+        'Traceback (most recent call last):\n  File "C:\\Temp\\setup.py", line 120, in get_cmake_version\n'
+        "    out = check_output(['cmake', '--version'])\n"
+        '  File "C:\\Python39\\lib\\subprocess.py", line 411, in check_output\n'
+    ],
     "traceback-cut": [
         'Traceback (most recent call last):\n  File "C:\\v\\Lib\\site-packages\\foo\\a.py", line 1, in <module>\n',
         "Cannot use distutils with Python>=3.12, using meson backend instead.\nTraceback (most recent call last):",
@@ -654,3 +659,38 @@ def test_a_32_bit_python_and_files_of_the_user_are_named():
         "ImportError: DLL load failed while importing QtCore: The specified module could not be found.\n"
     )
     assert "MSVCP140.dll" in bundle.explained[0].cause.what_is_known
+
+
+FRAMES = (
+    'Traceback (most recent call last):\n  File "C:\\a\\setup.py", line 12, in f\n    {}\n'
+    '  File "C:\\Python39\\lib\\{}\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("call", "frame", "cause", "said"),
+    [
+        ("check_output(['cmake', '--version'])", 'subprocess.py", line 411, in f\n    r', "cmake-missing", "cmake"),
+        ('subprocess.Popen(["ffmpeg"])', 'subprocess.py", line 951, in f', "program-missing", "ffmpeg is started"),
+        ("subprocess.run(['git', 'describe'])", 'subprocess.py", line 505, in f', "program-missing", "git is started"),
+        ("CDLL(path)", 'ctypes\\__init__.py", line 373, in __init__\n    self._h', "library-by-name", "with ctypes"),
+        ("subprocess.run(args)", 'subprocess.py", line 505, in run\n    with', "traceback-cut", "cut off"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("before", ["", "  Complete output (55 lines):\n"])
+def test_a_traceback_that_is_cut_off_says_what_its_innermost_call_asks_for(call, frame, cause, said, before):
+    """Story: the beginning of the last line, "return run(*popenargs, st", was reported as the cause."""
+    first = diagnose(before + FRAMES.format(call, frame)).explained[0].cause
+    assert first.id == cause
+    assert said in first.summary
+
+
+def test_a_path_that_is_cut_off_is_an_error_of_the_loader():
+    frame = '  File "C:\\v\\Lib\\site-packages\\llvmlite\\binding\\ffi.py", line 115, in _load_lib\n'
+    cut = "FileNotFoundError: Could not find module 'C:\\v\\Lib\\site-pack\n"
+    first = diagnose(f"Traceback (most recent call last):\n{frame}{cut}").explained[0].cause
+    assert first.id == "missing-dependency"
+    assert "llvmlite" in first.summary
+    assert "msvcp140.dll" in first.summary
+    wrapped = "FileNotFoundError: Could not find module 'C:\\v\\Lib\\geos_\nc.dll' (or one of its dependencies).\n"
+    assert "geos_c.dll" in diagnose(f"Traceback (most recent call last):\n{frame}{wrapped}").explained[0].cause.summary

@@ -269,7 +269,7 @@ DOCUMENTED = (
     r"python -m xformers\.info",
     r"numba -s",
     # https://pyinstaller.org/en/stable/usage.html
-    r"pyinstaller --(?:collect-binaries \w+|collect-data PACKAGE|hidden-import MODULE) script\.py",
+    r"pyinstaller --(?:collect-binaries \w+|collect-data PACKAGE|hidden-import [\w.]+) script\.py",
     # https://docs.conda.io/projects/conda/en/stable/commands/clean.html; https://pip.pypa.io/en/stable/cli/pip_cache
     r"conda clean --packages --tarballs",
     r"python -m pip cache purge",

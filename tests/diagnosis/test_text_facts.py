@@ -566,3 +566,58 @@ def test_what_does_not_go_together_is_said_first():
 def test_numpy_1_is_not_advised_where_it_is_installed(release, command):
     text = f"numpy: {release}\nImportError: numpy.core.multiarray failed to import"
     assert command in diagnose(text).remedies[0].command
+
+
+@pytest.mark.parametrize(
+    ("text", "shown", "not_shown"),
+    [
+        ("I had to pip install version 8.2", "version 8.2", "install 8.2"),
+        ("* Python: 3.9.5 (and 3.9.6)", "Python 3.9.5 and 3.9.6", "version 3.9.6"),
+        ("I installed PIL 8.3 today and then", "already installed: PIL 8.3", "today"),
+        ("CUDA/cuDNN version: 10.1", "CUDA 10.1", "cuDNN 10.1"),
+        ("CUDA/cuDNN version: 11.2 / 8.1", "cuDNN 8.1", "cuDNN 11.2"),
+        ("Error loading DLL 'C:\\Users\\Administrator\\_MEI60482\\py\nthon310.dll'.", "python310.dll", " thon"),
+        ("x" * 385 + " F:\\Grounded-Segment-Anything\\a", "", "Grounded-Se"),
+        ("works on windows10, not on Windows Server 2022", "Windows Server 2022", ""),
+        ("`Fiona\u20111.8.6\u2011cp37\u2011cp37m\u2011win_amd64.whl`", "Fiona 1.8.6", ""),
+        ('  File "C:\\\\cbs\\\\env\\\\Lib\\\\site-packages\\\\x\\\\a.py", line 1', "C:\\cbs\\env", "env\\Lib"),
+        ('  File "C:/msys64/mingw64/lib/python3.8/site-packages/x/a.py", line 1', "C:/msys64/mingw64", "lib"),
+    ],
+)  # fmt: skip
+def test_a_value_is_shown_as_the_text_has_it(text, shown, not_shown):
+    """Story: "install 8.2", "cuDNN 10.1" and "thon310.dll" were shown as facts of a text."""
+    facts = ", ".join(diagnose(f"{text}\n").facts)
+    assert shown in facts
+    assert not not_shown or not_shown not in facts
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("nvcc 无法找到 cl.exe", "cl-not-found"),
+        ("cl.exe wurde nicht gefunden", "cl-not-found"),
+        ("cl.exe が見つかりません", "cl-not-found"),
+        ("não foi encontrado o cmake no sistema", "cmake-missing"),
+        ("ninja를 찾을 수 없습니다", "ninja-missing"),
+        ("编译时提示未找到 nvcc", "cuda-home"),
+        ("RuntimeError: 运算符 torchvision::nms 不存在", "torchvision-mismatch"),
+        ("CONDASSLError: OpenSSL appears to be unavailable", "python-library-folder"),
+    ],
+)
+def test_a_known_name_counts_in_a_sentence_of_any_language(text, cause):
+    assert diagnose(text + "\n").explained[0].cause.id == cause
+
+
+def test_a_line_beside_the_one_that_ipython_points_to_was_not_run():
+    """Story: "asked for by its name alone" came before the error of a full path."""
+    text = (
+        "~\\Miniconda3\\envs\\py38\\lib\\site-packages\\soundfile.py in <module>\n"
+        "    142         raise OSError('sndfile library not found')\n--> 143     _snd = _ffi.dlopen(_libname)\n\n"
+        "OSError: cannot load library 'C:\\Miniconda3\\envs\\py38\\Library\\bin\\sndfile.dll': error 0x7e\n"
+    )
+    assert [one.cause.id for one in diagnose(text).explained] == ["missing-dependency"]
+
+
+def test_the_file_that_a_program_announces_is_the_one_that_is_refused():
+    text = "Loading library C:\\prog\\libfoo.so...\nOSError: [WinError 193] %1 is not a valid Win32 application\n"
+    assert diagnose(text).explained[0].cause.id == "other-system-file"

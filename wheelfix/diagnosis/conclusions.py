@@ -230,7 +230,6 @@ def conclude(gathered: GatheredEvidence, trusted_roots: Path | None) -> Diagnosi
     # What is known about the text, and refuted by the files, is not answered with the text again.
     if (told or not ended) and (general := _explain_error(gathered, told)):
         explained = [(general, None), *(proof for proof in explained if proof[0].cause.id not in (*_VAGUE, "no-wheel"))]
-    explained = [(one if case else _in_circumstances(one, gathered.log), case) for one, case in explained]
     shown = {one.cause.likely_missing + one.chain for one, case in explained if case is not None}
     for case in cases:
         for fault in faults(case):
@@ -238,19 +237,22 @@ def conclude(gathered: GatheredEvidence, trusted_roots: Path | None) -> Diagnosi
             if not known and not _loaded_in_record(fault, gathered):
                 explained.append((fault, gathered.case_of(fault, case)))
     rest = sorted(explained[recorded:], key=lambda proof: _order(proof, gathered.log))
-    unique: dict[str, _Proof] = {}
-    for proof in [*explained[:recorded], *rest]:
-        unique.setdefault(proof[0].cause.summary, proof)
-    causes = tuple(one for one, _ in unique.values())
+    unique, seen = list[_Proof](), set[str]()
+    for one, where in [*explained[:recorded], *rest]:
+        here = one if where else _in_circumstances(one, gathered.log)
+        same = {one.cause.summary, here.cause.summary}
+        unique += [] if same & seen else [(here, where)]
+        seen |= same
+    causes = tuple(one for one, _ in unique)
     steps = [_reinstall(case) for symptom in gathered.symptoms for case in cases if _is_gone(symptom, case)]
-    steps += [step for one, case in unique.values() for step in remedies_for(one, case)]
+    steps += [step for one, case in unique for step in remedies_for(one, case)]
     if gathered.environment is not None:
         steps = [step for step in steps if not step.command.startswith("wheelfix diagnose")]
     if cases:
         # The files were looked at: advice to look at a wheel somewhere, or to repair it, leads nowhere new.
         steps = [step for step in steps if not _NEEDS_A_WHEEL.match(step.command)]
     log = gathered.log or Log()
-    steps, done = _sensible([*_of_pairs(log, causes), *steps], log)
+    steps, done = _sensible(steps, log)
     quotes = _quotes(log, ended, causes)
     error = f"line {quotes[0].line}: {quotes[0].text}" if quotes else "no line in it looks like an error"
     said = " ".join(one.text for one in quotes)
@@ -289,20 +291,6 @@ def _unquoted(causes: Sequence[Explained], said: str) -> Iterator[str]:
         yield f"error {code}"
     if symbol and symbol not in said:
         yield f"function {symbol}"
-
-
-_CUDA = regex(r"(?i)\bCUDA(?: Toolkit| version)*[\\/ :=_v]{1,4}(\d{2})\.\d")
-
-
-def _of_pairs(log: Log, causes: Sequence[Explained]) -> Iterator[Remedy]:
-    """Yield steps for two things of a text that do not go together, whatever the cause is called."""
-    there = _CUDA.findall("\n".join(log.tail))
-    for name in (name for one in causes for name in one.cause.likely_missing):
-        family = family_of(name)
-        major = family.version(name)[:2]
-        if there and family.id in ("cudart", "cublas") and major and major not in there:
-            title = f"Take a build for CUDA {max(there)}, which the text names, or install CUDA {major} beside it"
-            yield Remedy(title, "", f"{name} is of CUDA {major}, and no other has it; do not rename a newer one")
 
 
 _FOR_NVIDIA = regex(r"/whl/cu\d|\bcuda|cudnn|nvidia|-cu1\d\b")

@@ -124,7 +124,9 @@ def _read_text(request: DiagnoseRequest, text: Text, gathered: GatheredEvidence,
         pythons = {one for fact in facts for one in _PYTHON.findall(fact)}
         known |= {"python": pythons.pop()} if len(pythons) == 1 else {}
         symptoms = (replace(one, details={**known, **_card(one, machine["card"]), **one.details}) for one in kept)
-        gathered.log = replace(log, symptoms=tuple(symptoms), facts=facts, said={**known, **said})
+        gathered.log = replace(
+            log, symptoms=tuple(symptoms), facts=facts, said={**known, **said, "shown": ", ".join(facts)}
+        )
     for recording in gathered.recordings:
         gathered.evidence.append(Evidence("record", request.text_source, describe(recording)))
         if recording.stopped:

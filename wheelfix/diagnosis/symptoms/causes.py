@@ -424,14 +424,18 @@ class Circumstance:
     """What is found in ``name=value;`` of all facts of the text, in alphabetical order."""
     causes: re.Pattern[str]
     """The causes that it is about."""
-    known: str
     source: str
+    known: str = ""
     fix: str = ""
     """Empty where the cause has the remedy already."""
     command: str = ""
     why: str = ""
     summary: str = ""
-    """Where the fact is the cause itself, what takes the place of the other."""
+    """Where the fact is the cause itself, what takes the place of the other, with its remedies."""
+    rewords: bool = False
+    """Whether ``summary`` says the same cause with what is known of it here."""
+    drops: re.Pattern[str] | None = None
+    """The remedies that do not help there, by title and command; with ``summary`` all, where nothing is set."""
 
 
 def parse_circumstances(table: str, text: str) -> tuple[Circumstance, ...]:
@@ -451,20 +455,28 @@ def circumstances() -> tuple[Circumstance, ...]:
 
 def in_circumstances(cause: Cause, facts: Mapping[str, str], symptom: Symptom | None = None) -> Cause:
     """Return a cause with what the facts of its text add to it; a fact that is the cause itself takes its place."""
-    if symptom is not None:
-        facts = {**facts, **symptom.details, "code": str(symptom.code or ""), "package": symptom.package}
+    symptom = symptom or Symptom("", details=facts)
+    words = words_for(symptom, cause.likely_missing)
+    names, package = " ".join((symptom.file, *symptom.dlls)), words["package"]
+    about = {"code": str(symptom.code or ""), "names": names, "owner": owner_of_package(package), "package": package}
+    facts = {**facts, **symptom.details, **about}
     said = "".join(f"{name}={value};" for name, value in sorted(facts.items()))
-    words = defaultdict(str, {**(words_for(symptom, cause.likely_missing) if symptom else {}), **facts})
+    words = defaultdict(str, {**words, **facts})
     for one in circumstances():
-        if one.causes.fullmatch(cause.id) is None or one.facts.search(said) is None:
+        found = one.facts.search(said) if one.causes.fullmatch(cause.id) else None
+        if found is None:
             continue
+        words |= {name: value or "" for name, value in found.groupdict().items()}
         known = fill(one.known, words)
-        own = (Remedy(fill(one.fix, words), fill(one.command, words), fill(one.why, words)),) if one.fix else ()
+        own = fill_remedy(Remedy(one.fix, one.command, one.why), words) if one.fix else None
+        drops = one.drops or re.compile("" if one.summary else "(?!)")
+        rest = (step for step in cause.next_steps if not drops.search(f"{step.title} {step.command}"))
+        steps = tuple(filter(None, (own, *rest)))
         if one.summary:
-            cause = Cause(one.id, fill(one.summary, words), known, (), Confidence.LIKELY, own)
+            other = cause if one.rewords else replace(cause, id=one.id, likely_missing=(), confidence=Confidence.LIKELY)
+            cause = replace(other, summary=fill(one.summary, words), what_is_known=known, next_steps=steps)
         else:
-            steps = (*own, *cause.next_steps)
-            cause = replace(cause, what_is_known=f"{known} {cause.what_is_known}", next_steps=steps)
+            cause = replace(cause, what_is_known=f"{known} {cause.what_is_known}".strip(), next_steps=steps)
     return cause
 
 

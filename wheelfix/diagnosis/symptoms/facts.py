@@ -6,7 +6,7 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from wheelfix.base.parsing import regex
+from wheelfix.base.parsing import regex, whole_number
 from wheelfix.diagnosis.symptoms.model import dll_names, environment_kind, package_of
 from wheelfix.diagnosis.symptoms.quotes import FRAME
 from wheelfix.diagnosis.symptoms.recognise import facts_in, machine_rows, of_process
@@ -32,9 +32,11 @@ def read_machine(lines: Sequence[str]) -> dict[str, list[str]]:
     lowered = "\n".join(lines).lower()
     rows = [row for row in machine_rows() if any(word in lowered for word in row.triggers)]
     for line in lines:
+        # A path that goes on behind the limit does not end there.
+        line = line[:_LONGEST] + "*" * (len(line) > _LONGEST)
         first: dict[str, str] = {}
         for row in rows:
-            if match := row.pattern.search(line[:_LONGEST]):
+            if match := row.pattern.search(line):
                 first.setdefault(row.name, match["value"].strip(" ;").replace("\\\\", "\\"))
         for name, value in first.items():
             if value and len(facts[name]) < _MOST and value.lower() not in map(str.lower, facts[name]):
@@ -51,10 +53,17 @@ _CHANNEL = regex(
 """A row of ``conda list``: name, version, build, and the channel where it is not the usual one."""
 
 
+_ANNOUNCED = regex(r"(?:\[|Complete output \()(\d{1,5}) lines?(?: of output\]|\))")
+"""How many lines pip shows of what a build printed."""
+
+
 def read_facts(lines: Sequence[str]) -> dict[str, str]:
     """Return what a text says about the machine, for causes and remedies; of a fact that comes twice the last value."""
     facts = {fact.name: fact.value for line in lines for fact in facts_in(line)}
-    rows = [one["channel"] or "defaults" for one in _CHANNEL.finditer("\n".join(lines))]
+    text = "\n".join(lines)
+    for one in [*_ANNOUNCED.finditer(text)][-1:]:
+        facts |= {"cut": one[1]} if text.count("\n", one.end()) < (whole_number(one[1]) or 0) else {}
+    rows = [one["channel"] or "defaults" for one in _CHANNEL.finditer(text)]
     channels = [*dict.fromkeys(rows if len(rows) > 1 else ())]
     if len({*channels} - {"pypi", "<pip>"}) > 1:
         facts["channels"] = ", ".join(sorted(channels))
@@ -74,7 +83,7 @@ _VERSIONED = regex(
     r"|[ \t]{3,40}"
     r"|(?P<wanted>==))"
     rf"[*_` ]{{0,4}}(?:(?i:version):? )?)v?{_NUMBER}"
-    r"(?P<more>(?:(?:,|,? and|,? or| ?/) v?\d{1,4}(?:\.\d{1,6}){1,3}(?![\w.]*\w)){1,4})?"
+    r"(?P<more>(?:(?:,|,? \(?and|,? or| ?/) v?\d{1,4}(?:\.\d{1,6}){1,3}(?![\w.]*\w)){1,4})?"
 )
 """A name and its version: in a list, a table, a sentence, a requirement, or the name of an archive."""
 _ALONE = regex(
@@ -94,8 +103,12 @@ _CHANGED = regex(
 _PROGRAMS = frozenset(
     ("anaconda blender cx-freeze nuitka pyinstaller conda cuda cudnn gdal python qgis rocm tensorrt version").split()
 )
-_NO_PROGRAM = frozenset("application driver file fault-module info line module os served update what which".split())
-_BEFORE_VERSION = frozenset("and for in is of on to with".split())
+_NO_PROGRAM = frozenset(
+    "application driver file fault-module info line module os served ucrt update what which".split()
+)
+_BEFORE_VERSION = frozenset(
+    "and earlier for in install installed installing is of older on previous the this to tried use using with".split()
+)
 """Words before "version" that are not the name of what it is the version of."""
 _OTHER_NAMES = {
     "pytorch": "torch",
@@ -103,6 +116,8 @@ _OTHER_NAMES = {
     "toolkit": "cuda",
     **dict.fromkeys(("python-version", "platform-python-version", "sys-version"), "python"),
 }
+_BOTH = regex(r"\b(\w{2,20})/(\w{2,20}) versions?[ :]{1,3}v?(\d[\d.]*\d)(?:[ /,&]{1,3}(?:(?i:\2) )?v?(\d[\d.]*\d))?")
+"""Two names with their versions behind both: "CUDA/cuDNN version: 10.1 / 7.6"."""
 _MORE = regex(r"\d[\d.]+")
 _RELEASE = regex(r"(?<![\w.])3\.(\d{1,2})\.\d{1,2}(?:(?:a|b|rc)\d{1,2})?(?![\w.])")
 _IMPORTED = regex(r"(?:^|>>> )(?:import|from) (\w{2,40})", re.MULTILINE)
@@ -120,7 +135,7 @@ def read_versions(text: str, about: Iterable[str]) -> tuple[str, ...]:
     A name counts that an index has or the text goes through or imports, one with capitals inside (HDF5, NumPy), and
     whatever is called a version.
     """
-    text = text.replace("%2B", "+")
+    text = _BOTH.sub(r"\1 \3, \2 \4", text.replace("%2B", "+"))
     through = (package_of(frame[1] or frame[2]) for frame in FRAME.finditer(text))
     about = {*about, *through, *_IMPORTED.findall(text)} - {""}
     wanted = {"python", *map(_distribution, about), *map(owner_of_package, about)}
@@ -201,8 +216,13 @@ def state_facts(
     words += [f"a program that {found['bundle']} made"] if "bundle" in found else []
     words += [f"inside {found['host']}"] if "host" in found else []
     words += _places(text)
-    names = [name for name in dll_names(text) if classify(name).kind != "system" and not name.startswith("self.")]
+    named = dll_names(_BROKEN.sub(r"\1", text))
+    names = [name for name in named if classify(name).kind != "system" and not name.startswith("self.")]
     return tuple(dict.fromkeys([*words, *map(_with_family, names[:_MOST_NAMES])]))
+
+
+_BROKEN = regex(r"(['\"][A-Z]:[\\/][^'\"\n]{30,250})\n")
+"""A path in quotation marks that a console broke."""
 
 
 def _with_capability(card: str) -> str:
@@ -223,5 +243,6 @@ def _with_family(name: str) -> str:
 def _places(text: str) -> list[str]:
     """The environments that paths of the text lie in, each with what it is."""
     paths = (found[0].replace("\\\\", "\\").rstrip("\\/") for found in _PLACE.finditer(text))
-    prefixes = {re.sub(r"(?i)[\\/]lib$", "", path).lower(): re.sub(r"(?i)[\\/]lib$", "", path) for path in paths}
+    own = (re.sub(r"(?i)[\\/]lib(?:[\\/]python3\.\d{1,2})?$", "", path) for path in paths)
+    prefixes = {prefix.lower(): prefix for prefix in own}
     return [f"{environment_kind(prefix)[1]} {prefix}".lstrip() for prefix in list(prefixes.values())[:_MOST_VALUES]]

@@ -434,7 +434,7 @@ def _file_words(symptom: Symptom, names: tuple[str, ...], behind: str) -> dict[s
         "sought": f"{path}, or a DLL that it needs"
         if path and "\\" not in path
         else f"A DLL that {_file(symptom)} needs",
-        "newer_part": details.get("symbol", "") or _and(names) or "a part",
+        "newer_part": details.get("symbol", "") or _and(tuple(filter(_comes_with_windows, names)) or names) or "a part",
         "user_site": details.get("user_site", ""),
         "meaning": error.meaning if error else "",
         "code_note": _code_note(symptom.code),
@@ -448,9 +448,13 @@ def _file_words(symptom: Symptom, names: tuple[str, ...], behind: str) -> dict[s
     }
 
 
+def _comes_with_windows(name: str) -> bool:
+    return classify(name).kind == "system"
+
+
 def _crashed_in(symptom: Symptom) -> str:
     """Where a process crashed; in a DLL of Windows faults of its callers come to light."""
-    if symptom.file and classify(symptom.file).kind == "system":
+    if symptom.file and _comes_with_windows(symptom.file):
         return f" that called {symptom.file}, a part of Windows"
     return f", in {symptom.file or symptom.package}" if symptom.file or symptom.package else ""
 
@@ -511,6 +515,7 @@ def _package_words(symptom: Symptom) -> dict[str, str]:
     pair = next((one for one in pairs() if one.package.fullmatch(package)), None)
     return {
         "module": symptom.module,
+        "hidden": symptom.module or (part["package"] if (part := _PARTS[0].search(symptom.excerpt)) else "MODULE"),
         "package": package,
         "package_name": _package_name(symptom, package),
         "upgradable": "" if may_replace_a_build(distribution) else distribution,

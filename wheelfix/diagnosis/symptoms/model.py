@@ -195,7 +195,9 @@ def table_text(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-_SITE = regex(r"(?P<prefix>.+?)[\\/](?:Lib[\\/])?site-packages(?:[\\/]|$)", re.IGNORECASE)
+_SITE = regex(
+    r"(?P<prefix>.+?)[\\/]{1,2}(?:Lib[\\/]{1,2}(?:python3\.\d{1,2}[\\/]{1,2})?)?site-packages(?:[\\/]|$)", re.IGNORECASE
+)
 
 
 _KINDS = tuple(

@@ -216,8 +216,10 @@ def _error(lines: list[str], first: int, ending: Ending | None, survived: set[in
         if printed is None and at is not None and start is not None and start < at:
             printed = at
         frame = next(last(_is_frame), 0)
-        if any(map(_OUTPUT.search, lines)) and frame > max(printed or 0, at or 0):
-            return ErrorLine(first + frame, lines[frame][:LONGEST], part="cut")
+        # Below a frame is its code, where it has some.
+        goes_on = frame + ("<" not in lines[frame]) >= (printed or 0) and frame >= (at or 0)
+        if frame and goes_on and any(map(_OUTPUT.search, lines)):
+            return ErrorLine(first + frame, _innermost(lines, frame), part="cut")
         if printed is not None and (at is None or at <= printed):
             return ErrorLine(first + printed, lines[printed][:LONGEST], part="output")
     if at is None:
@@ -226,12 +228,18 @@ def _error(lines: list[str], first: int, ending: Ending | None, survived: set[in
             return ErrorLine(first + said, whole_message(lines, said), part="said")
         warned = next(last(lambda line: _WARNS.search(line) and not _OF_NO_EFFECT.search(line)), None)
         at = next(last(_is_frame), warned)
-        part = "warned" if at == warned else "cut"
-        return None if at is None else ErrorLine(first + at, lines[at][:LONGEST], part=part)
+        if at is None or at == warned:
+            return None if at is None else ErrorLine(first + at, lines[at][:LONGEST], part="warned")
+        return ErrorLine(first + at, _innermost(lines, at), part="cut")
     installed = any("site-packages" in line for line in lines[max(at - 6, 0) : at])
     # Below the code of a frame there can be a line of marks.
     above = " ".join(line for line in lines[max(at - 3, 0) : at] if line.strip("^~ "))
     return ErrorLine(first + at, whole_message(lines, at), installed, above=above[-LONGEST:])
+
+
+def _innermost(lines: list[str], at: int) -> str:
+    """Return the last frame of a traceback with its code, and then those that called it."""
+    return " ".join((*lines[at : at + 2], *lines[max(at - 4, 0) : at][::-1]))[:LONGEST]
 
 
 def _is_frame(line: str) -> bool:
@@ -303,10 +311,14 @@ def _indent(text: str) -> int:
 
 
 _ASKED_FOR = regex(
-    r"""(?:DLL|LoadLibrary(?:Ex)?)\((?P<joined>[^\n]{0,120}?)[rR]?["'](?P<path>[^"'\n]{1,400}\.(?:dll|pyd|so|dylib))["']""",
+    r"""(?:(?:DLL|LoadLibrary(?:Ex)?)\((?P<joined>[^\n]{0,120}?)[rR]?["']"""
+    r"""|\bLoading (?:binary|library|DLL):? ["']?(?=[A-Z]:))"""
+    r"""(?P<path>[^"'\n]{1,400}\.(?:dll|pyd|so|dylib))(?=["'.\s]|$)""",
     re.IGNORECASE,
 )
-"""A load of a file that the code names, perhaps below a folder that it does not name."""
+"""A load of a file that the code names, perhaps below a folder that it does not name, or that the program announces."""
+_NOT_RUN = regex(r"\s*\d{1,6} +raise \w")
+"""A line that IPython shows beside the one that it points to."""
 
 
 class _Notes:
@@ -359,10 +371,10 @@ class _Notes:
             self._warned = number, _indent(text)
         elif number == self._warned[0] + 1 and _indent(text) > self._warned[1]:
             self._warned = number, self._warned[1]  # the lines below a warning that are indented more go on with it
-        if "dll(" in text.lower() or "LoadLibrary" in text:
+        if "dll(" in text.lower() or "LoadLibrary" in text or "oading " in text:
             asked = _ASKED_FOR.search(text)
             if asked:
-                folder = f"{UNNAMED}\\" if asked["joined"].strip() else ""
+                folder = f"{UNNAMED}\\" if (asked["joined"] or "").strip() else ""
                 self._asked_for = number, tidy_path(folder + asked["path"])
         if text.lstrip().startswith("--"):
             self._pointed = number
@@ -377,7 +389,7 @@ class _Notes:
             self._imported = number + _IMP_FRAMES, loaded[1], ""
         elif "_import(" in text and number - self._imported[0] <= _IMPORT_REACH:
             self._imported = number, *self._imported[1:]  # a program that imports by a function of its own
-        if not window[0].hot or self._known(text):
+        if not window[0].hot or self._known(text) or _NOT_RUN.match(text):
             return True
         lines = [_clean(line.text) for line in window]
         memory = "\n".join(lines)

@@ -422,7 +422,8 @@ def clean_line(text: str) -> str:
         text = ended[:-1].rstrip(" \t")
     if "&" in text and ("&quot;" in text or "&#" in text or "&gt;" in text):
         text = html.unescape(text)
-    return text
+    # What some pages put in place of a hyphen, so that a name is not broken.
+    return text.replace("\u2010", "-").replace("\u2011", "-")
 
 
 # ------------------------------------------------------------------------------------------- wrapped lines
