@@ -204,10 +204,11 @@ class MissingModules:
         return (name for name in named if name != module and self._imports_for_certain(name, module))
 
     def _code(self, word: str = "") -> Iterator[str]:
-        """The Python files of the package that have a word in them."""
+        """The Python files of the package, or those of them that have a word in them."""
         start, data = f"{SITE_PACKAGES}/{self._top}/", word.encode()
         paths = (file.path for file in self._view.own_files if file.path.startswith(start))
-        return (path for path in paths if path.endswith(".py") and data in python_source(self._view, path))
+        code = (path for path in paths if path.endswith(".py"))
+        return (path for path in code if not word or data in python_source(self._view, path))
 
     def _is_needed(self, module: str) -> bool:
         """Whether several files of the package import one of its modules for certain."""
@@ -236,9 +237,9 @@ class MissingModules:
         while at >= 0:
             start, end = data.rfind(b"\n", 0, at) + 1, data.find(b"\n", at) + 1 or len(data)
             line = data[start:end]
-            if line.lstrip().startswith((b"from", b"import")):
+            if (b"_" in line or b"(" in line) and line.lstrip().startswith((b"from", b"import")):
                 line += data[end : data.find(b")", end) + 1] if b"(" in line and b")" not in line else b""
-                for _, *statement in _imports(line.decode("utf-8", "replace")) if b"_" in line else ():
+                for _, *statement in _imports(line.decode("utf-8", "replace")):
                     yield from self._gone_of(*_modules_of(package, *statement))
             at = data.find(b"import ", end)
 
