@@ -298,11 +298,9 @@ _VARIANT = regex(r"(?i)\b([a-z][\w-]*?)[-_](?:gpu|cpu|cuda\w*|cu\d+|directml|hea
 
 def _of_installed(step: Remedy, facts: Iterable[str]) -> Remedy:
     """Name the variant of a package that the text shows: the plain one would overwrite its files."""
-    for found in map(_VARIANT.match, facts):
-        if found:
-            plain = re.compile(rf"(pip install |PyPI: )({found[1]})(?![\w-])")
-            command, why = (plain.sub(rf"\g<1>{found[0]}", text) for text in (step.command, step.why))
-            step = replace(step, command=command, why=why)
+    for found in filter(None, map(_VARIANT.match, facts)):
+        plain, installed = rf"(pip install |PyPI: ){found[1]}(?![\w-])", rf"\g<1>{found[0]}"
+        step = replace(step, command=re.sub(plain, installed, step.command), why=re.sub(plain, installed, step.why))
     return step
 
 

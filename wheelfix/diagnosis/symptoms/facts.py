@@ -202,8 +202,8 @@ def state_facts(
     pythons = [one for one in versions if one.lower().startswith("python")]
     # What a traceback goes through runs, whatever else the text mentions.
     running = read_machine([line for line in lines if FRAME.search(line)])["python"]
-    minors = [one for one in running if not any(f"3.{one}" in other for other in pythons)]
-    minors = minors if pythons else machine["python"] or machine["tag"]
+    minors = machine["python"] or machine["tag"]
+    minors = [one for one in running if f"3.{one}" not in " ".join(pythons)] if pythons else minors
     releases = [(one[0], one[1]) for one in _RELEASE.finditer(text)]
     # A number that begins like the Python that a path or a tag names is one of it.
     numbers = ([*_exact(one for one, minor in releases if minor == mine)] or [f"3.{mine}"] for mine in minors[:2])

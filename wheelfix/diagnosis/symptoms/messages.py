@@ -481,7 +481,6 @@ _FEW_WHEELS = (
 )
 _LONGEST_NAME = 120
 _ITSELF = "This message names the missing file itself, not one that needs it."
-_HAS_CODE = regex(r"\b126\b")
 _OR_ITS_NEED = "The program passes on error 126: the file itself, or a DLL that it needs, was not found."
 _LOOKED = "The text says that the file is there: then one of its own DLLs is not found, or the program looks elsewhere."
 
@@ -534,7 +533,7 @@ def _package_words(symptom: Symptom) -> dict[str, str]:
         "torchvision": together(build, "torchvision"),
         "torch_cpu": for_cpu() if package == "torch" else "",
         "torch_for_card": for_card(details.get("capability", "")) if package == "torch" else "",
-        "itself": _LOOKED if "there" in details else _OR_ITS_NEED if _HAS_CODE.search(symptom.excerpt) else _ITSELF,
+        "itself": _LOOKED if "there" in details else _OR_ITS_NEED if "126" in symptom.excerpt else _ITSELF,
         "module_origin": f"; it is the copy of {package}" if package and symptom.kind == "faulting-module" else "",
         "collect": _collect(symptom),
         "building": details.get("building", "the package"),

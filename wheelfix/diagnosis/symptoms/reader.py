@@ -569,7 +569,7 @@ class _Notes:
         facts |= {"bundle": own} if own else {}
         facts = {"building": facts["asked"], **facts} if "asked" in facts else facts
         if symptom.kind == "dll-load-failed" and symptom.code is None and "retold" in facts:
-            symptom = replace(symptom, code=int(facts["retold"]))
+            symptom = replace(symptom, code=126)
         # What somebody found to be absent, where the error names only what needs it.
         wanted = facts.get("wanted", "")
         others = {one.file.lower() for one in self._found.values()}
