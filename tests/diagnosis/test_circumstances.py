@@ -230,7 +230,7 @@ CASES = {
         "14393",
         "winver",
     ),
-    "tensorflow-without-gpu": ("Windows 11, tensorflow==2.16.1\nNum GPUs Available:  0\n", "2.16.1", "2.10.*"),
+    "tensorflow-without-gpu": ("Windows 11, tensorflow==2.16.1\nNum GPUs Available:  0\n", "2.16.1", "py --list-paths"),
     "tensorflow-cuda-10-0": (
         "Windows 10, tensorflow-gpu 1.14.0, CUDA 10.1\nThe GPU is not used\n",
         "CUDA 10.0, and the text has CUDA 10.1",
