@@ -225,6 +225,72 @@ CASES = {
         "no wheel for Python 3.14",
         "pip debug",
     ),
+    "windows-build-before-qt6": (
+        "PySide6 6.5\nIt works on 10.0.19045, not on 10.0.14393.\n" + NOT_FOUND.replace("_core", "QtCore"),
+        "14393",
+        "winver",
+    ),
+    "tensorflow-without-gpu": ("Windows 11, tensorflow==2.16.1\nNum GPUs Available:  0\n", "2.16.1", "py --list-paths"),
+    "tensorflow-cuda-10-0": (
+        "Windows 10, tensorflow-gpu 1.14.0, CUDA 10.1\nThe GPU is not used\n",
+        "CUDA 10.0, and the text has CUDA 10.1",
+        "",
+    ),
+    "tensorflow-cuda-10-1": (
+        "tensorflow 2.3.1, CUDA 11.0\nNum GPUs Available:  0\n",
+        "CUDA 10.1, and the text has CUDA 11.0",
+        "",
+    ),
+    "tensorflow-cuda-11": (
+        "tensorflow 2.10.1, CUDA 12.2\nTensorFlow doesn't detect my GPU\n",
+        "CUDA 11, and the text has CUDA 12.2",
+        "",
+    ),
+    "cudnn-of-another-major": (
+        "Could not load library cudnn_cnn_infer64_8.dll. Error code 126\nIn the folder there is cudnn64_9.dll\n",
+        "cuDNN 8, and the text has cuDNN 9",
+        "where.exe cudnn",
+    ),
+    "libraries-for-linux": (
+        "bin C:\\v\\lib\\site-packages\\bitsandbytes\\libbitsandbytes_cpu.so\n"
+        "AttributeError: 'NoneType' object has no attribute 'cadam32bit_grad_fp32'\n",
+        "libbitsandbytes_cpu.so, a library for Linux",
+        "0.43",
+    ),
+    "conda-itself": (
+        '  File "D:\\miniconda3\\lib\\site-packages\\conda\\gateways\\connection\\session.py", line 5, in <module>\n'
+        '  File "D:\\miniconda3\\lib\\ssl.py", line 98, in <module>\n    import _ssl\n'
+        + NOT_FOUND.replace("_core", "_ssl"),
+        "conda itself does not start",
+        "",
+    ),
+    "path-replaced": (
+        'os.environ["PATH"] = r"C:\\cuda\\bin"\nUnable to open library: nvinfer_plugin.dll\n',
+        "a new value in place",
+        "PATH",
+    ),
+    "path-not-searched": (
+        "It works with os.add_dll_directory.\n" + NOT_FOUND,
+        "PATH and the current folder are not",
+        "",
+    ),
+    "import-cut": (
+        "PATH is no longer used for DLLs.\nTraceback (most recent call last):\n"
+        '  File "C:\\v\\Lib\\site-packages\\foo\\cli.py", line 9, in main\n    importlib.import_module(name)\n',
+        "a folder on PATH alone",
+        "",
+    ),
+    "foreign-data": (
+        "set PROJ_LIB=C:\\OSGeo4W64\\share\\proj\nproj_create: no database context specified\n",
+        "OSGeo4W64",
+        "get_data_dir",
+    ),
+    "data-of-conda": (
+        "C:\\miniconda3\\envs\\geo\\lib\\site-packages\\pyproj\\__init__.py:89: UserWarning: pyproj unable to set "
+        "database path.\n",
+        "In an environment of conda",
+        "get_data_dir",
+    ),
     "debug-library": ("LINK : fatal error LNK1104: cannot open file 'python311_d.lib'\n", "debug build", ""),
 }
 
@@ -249,6 +315,12 @@ def test_what_the_text_says_of_the_machine_is_in_the_cause_and_comes_first_in_th
     ("text", "not_said"),
     [
         ("Windows 11, an alarm clock, a farm\n" + INIT_FAILED, "ARM"),
+        ("tensorflow 2.10.1, CUDA 11.8\nNum GPUs Available:  0\n", "built for CUDA 11"),
+        ("Ubuntu, tensorflow 2.15.0\nNum GPUs Available:  0\n", "no support of GPUs"),
+        ("PySide6 6.5, build 10.0.19045\n" + NOT_FOUND.replace("_core", "QtCore"), "too old"),
+        ("set PATH=C:\\cuda\\bin;%PATH%\nUnable to open library: nvinfer_plugin.dll\n", "a new value"),
+        ("paddle: third-party dynamic library (mkldnn.dll) error code is 126\n", "names the missing file itself"),
+        ("C:\\v\\share\\proj\nproj_create: no database context specified\n", "another program: the"),
         ("Intel Core i7-9750H, which has AVX2\n" + INIT_FAILED, "names a processor"),
         ("Intel Xeon E5-2680 v4\n" + INIT_FAILED, "names a processor"),
         ("C:\\Users\\d\\AppData\\Local\\Microsoft\\WindowsApps;C:\\Windows\n" + NOT_FOUND, "Microsoft Store"),

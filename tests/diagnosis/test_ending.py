@@ -198,6 +198,8 @@ def test_a_text_that_names_a_dll_is_not_said_to_be_without_one():
 
 
 FAMILIES = {
+    "gpu-not-seen": ["my graphics card is not recognized, it runs on the CPU", "Why can't TensorFlow use my GPU?"],
+    "gpu-build": ["LightGBMError: b'GPU Tree Learner was not enabled in this build. Recompile'"],
     "link-unresolved": ["a.obj : error LNK2019: unresolved external symbol foo referenced in function bar"],
     "parts-of-two-releases": ["ImportError: this is X version (1, 4, 2), but _x is version (1, 4, 1)"],
     "mingw-unsupported": ["ValueError: Unknown MS Compiler version 1916"],

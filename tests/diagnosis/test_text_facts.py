@@ -468,6 +468,51 @@ def test_which_numpy_is_the_older_one(kind, sizes, title):
     assert diagnose(text).remedies[0].title.startswith(title)
 
 
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [((96, 88), "96 bytes (NumPy 1), and finds 88 bytes (NumPy 2)"), ((88, 96), "finds 96 bytes (NumPy 1)")],
+)
+def test_the_size_of_a_dtype_tells_its_numpy(sizes, said):
+    """Story: the direction was taken for the other one; numpy.dtype.__basicsize__ is 96 in 1.26 and 88 in 2.x."""
+    text = (
+        "numpy.dtype size changed, may indicate binary incompatibility. Expected {} from C header, got {} from PyObject"
+    )
+    assert said in diagnose(f"ValueError: {text.format(*sizes)}").explained[0].cause.summary
+
+
+@pytest.mark.parametrize(
+    ("variant", "name", "named"),
+    [
+        ("paddlepaddle-gpu 2.4.0", "third-party dynamic library (mklml.dll) error code is 126", "paddlepaddle-gpu"),
+        ("onnxruntime-gpu 1.18.0", "Could not locate onnxruntime.dll. Please", "onnxruntime-gpu>="),
+        ("Windows 10", "third-party dynamic library (mklml.dll) error code is 126", "PyPI: paddlepaddle"),
+    ],
+)
+def test_the_variant_of_a_package_that_is_installed_is_the_one_that_is_named(variant, name, named):
+    """Story: paddlepaddle was advised over paddlepaddle-gpu, whose files it overwrites."""
+    steps = diagnose(f"{variant}\n{name}\n").remedies
+    told = next(step.why for step in steps if "vendor" in step.title)
+    assert named in told
+    assert ("-gpu" in told) == ("-gpu" in variant)
+
+
+def test_the_python_of_the_traceback_comes_before_another():
+    text = "PATH counts no more after Python 3.8.\n" + frame(r"C:\Python310\lib\site-packages\foo\a.py", "import b")
+    facts = diagnose(f"{text}ImportError: DLL load failed while importing b: {NOT_FOUND}").facts
+    assert [one for one in facts if one.startswith("Python")] == ["Python 3.10", "Python 3.8"]
+
+
+@pytest.mark.parametrize("said", ["the needed module could not be found", "2 DLLs are missing here"])
+def test_what_somebody_retells_has_the_code_of_windows(said):
+    found = diagnose(f"DLL load failed while importing etree on import\nIn English: {said}\n")
+    assert found.symptoms[0].code == 126
+
+
+def test_a_heading_and_a_command_at_a_prompt_are_no_errors():
+    text = "Error log on python 3.13:\n\n(venv) PS D:\\x> pip install foo\nCollecting foo\n"
+    assert [one.cause.id for one in diagnose(text).explained] != ["module-missing"]
+
+
 def test_a_program_for_a_32_bit_python_is_asked_for_in_32_bits():
     text = "Python 3.7.4 32-bit\nFileNotFoundError: Could not find module 'libvlc.dll' (or one of its dependencies)."
     assert diagnose(text).remedies[0].command == "winget install --id VideoLAN.VLC --exact --architecture x86"

@@ -293,6 +293,17 @@ def _unquoted(causes: Sequence[Explained], said: str) -> Iterator[str]:
         yield f"function {symbol}"
 
 
+_VARIANT = regex(r"(?i)\b([a-z][\w-]*?)[-_](?:gpu|cpu|cuda\w*|cu\d+|directml|headless|rocm)(?= \d)")
+
+
+def _of_installed(step: Remedy, facts: Iterable[str]) -> Remedy:
+    """Name the variant of a package that the text shows: the plain one would overwrite its files."""
+    for found in filter(None, map(_VARIANT.match, facts)):
+        plain, installed = rf"(pip install |PyPI: ){found[1]}(?![\w-])", rf"\g<1>{found[0]}"
+        step = replace(step, command=re.sub(plain, installed, step.command), why=re.sub(plain, installed, step.why))
+    return step
+
+
 _FOR_NVIDIA = regex(r"/whl/cu\d|\bcuda|cudnn|nvidia|-cu1\d\b")
 _OTHER_CARDS = ("amd", "intel", "directml")
 _DONE = regex(r"^(?:\S+ -m )?(?=(?:pip|conda|winget|uv) )|[\"']")
@@ -307,6 +318,7 @@ def _sensible(steps: Sequence[Remedy], log: Log) -> tuple[list[Remedy], list[str
     text = " ".join(" ".join(log.tail).replace('"', "").replace("'", "").lower().split())
     kept, notes = list[Remedy](), list[str]()
     for step in steps:
+        step = _of_installed(step, log.facts)
         wanted = _DONE.sub("", step.command).lower()
         for_nvidia = vendors & {*_OTHER_CARDS} and _FOR_NVIDIA.search(step.command)
         if for_nvidia or (step.against and re.search(step.against, text)):

@@ -76,8 +76,8 @@ _NUMBER = (
 )
 _VERSIONED = regex(
     r"(?<![A-Za-z0-9.\\#-])(?<!different )(?:(?P<glued>[A-Za-z][A-Za-z_-]{2,30}?)(?<![_-])(?=v?\d)"
-    r"|(?<!_)(?P<name>[A-Za-z][\w.+-]{1,30}?)[*_`]{0,3}"
-    r"(?:(?P<said>(?i:[ _-]version(?: is)?(?: \([^()\n]{1,30}\))?| ?(?:版本号?|バージョン|버전|версия|версии)))"
+    r"|(?<!_)(?P<name>[A-Za-z][\w.+-]{1,30}?)(?<!\.)[*_`]{0,3}"
+    r"(?:(?P<said>(?i:[ _-]version(?: is| used)?(?: \([^()\n]{1,30}\))?| ?(?:版本号?|バージョン|버전|версия|версии)))"
     r"[ \t:：=|`*\"'(]{0,40}"
     r"|[ \t]{0,40}[:：|][ \t]{0,3}|[ -]| ?=(?!=) ?[\"']?[\^~]?"
     r"|[ \t]{3,40}"
@@ -199,7 +199,11 @@ def state_facts(
     """Return what a text says about the machine in a few words each: versions, cards, environments, DLLs."""
     text = "\n".join(lines)
     versions = read_versions(text, about)
-    minors = () if any(one.lower().startswith("python") for one in versions) else machine["python"] or machine["tag"]
+    pythons = [one for one in versions if one.lower().startswith("python")]
+    # What a traceback goes through runs, whatever else the text mentions.
+    running = read_machine([line for line in lines if FRAME.search(line)])["python"]
+    minors = machine["python"] or machine["tag"]
+    minors = [one for one in running if f"3.{one}" not in " ".join(pythons)] if pythons else minors
     releases = [(one[0], one[1]) for one in _RELEASE.finditer(text)]
     # A number that begins like the Python that a path or a tag names is one of it.
     numbers = ([*_exact(one for one, minor in releases if minor == mine)] or [f"3.{mine}"] for mine in minors[:2])

@@ -480,6 +480,8 @@ _FEW_WHEELS = (
     "on ARM64 as well."
 )
 _LONGEST_NAME = 120
+_ITSELF = "This message names the missing file itself, not one that needs it."
+_OR_ITS_NEED = "The program passes on error 126: the file itself, or a DLL that it needs, was not found."
 _LOOKED = "The text says that the file is there: then one of its own DLLs is not found, or the program looks elsewhere."
 
 
@@ -531,9 +533,7 @@ def _package_words(symptom: Symptom) -> dict[str, str]:
         "torchvision": together(build, "torchvision"),
         "torch_cpu": for_cpu() if package == "torch" else "",
         "torch_for_card": for_card(details.get("capability", "")) if package == "torch" else "",
-        "itself": _LOOKED
-        if "there" in details
-        else "This message names the missing file itself, not one that needs it.",
+        "itself": _LOOKED if "there" in details else _OR_ITS_NEED if "126" in symptom.excerpt else _ITSELF,
         "module_origin": f"; it is the copy of {package}" if package and symptom.kind == "faulting-module" else "",
         "collect": _collect(symptom),
         "building": details.get("building", "the package"),
@@ -570,11 +570,19 @@ def _numpy_pair(details: Mapping[str, str]) -> str:
     """The releases of NumPy, or the sizes of a type in them, that do not fit."""
     for first, second, words in (
         ("built", "running", ": built for {}, running with {}"),
-        ("header", "object", ": it expects {} bytes, and finds {}"),
+        ("header", "object", ": it expects {}, and finds {}"),
     ):
         if details.get(first) and details.get(second):
-            return words.format(details[first], details[second])
+            return words.format(*(_numpy_of(details, name) for name in (first, second)))
     return ""
+
+
+def _numpy_of(details: Mapping[str, str], name: str) -> str:
+    """A release of NumPy, or a size of a type: that of numpy.dtype tells the release."""
+    if name not in ("header", "object"):
+        return details[name]
+    release = {"96": " (NumPy 1)", "88": " (NumPy 2)"}.get(details[name], "")
+    return f"{details[name]} bytes{release if details.get('type') == 'numpy.dtype' else ''}"
 
 
 def _card_words(symptom: Symptom) -> dict[str, str]:

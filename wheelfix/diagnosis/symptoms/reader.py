@@ -568,6 +568,8 @@ class _Notes:
         own = next((fact.value for fact in facts_in(path) if fact.name == "bundle"), nearby)
         facts |= {"bundle": own} if own else {}
         facts = {"building": facts["asked"], **facts} if "asked" in facts else facts
+        if symptom.kind == "dll-load-failed" and symptom.code is None and "retold" in facts:
+            symptom = replace(symptom, code=126)
         # What somebody found to be absent, where the error names only what needs it.
         wanted = facts.get("wanted", "")
         others = {one.file.lower() for one in self._found.values()}
