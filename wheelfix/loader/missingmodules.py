@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from wheelfix.base.parsing import regex
 from wheelfix.loader.packageloading import module_name
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from wheelfix.loader.view import FileView
+    from wheelfix.pycode.budget import CodeBudget
     from wheelfix.pycode.importer import ImportEnd
     from wheelfix.pycode.run import LoadFault
 
@@ -40,11 +42,11 @@ MANY_STEPS = 4
 """Private modules that import one another on the way from one for users to one that is not there."""
 SEVERAL = 2
 """Files of a package that import a module for users, where the package cannot do without it."""
-_IMPORT = regex(
-    r"\n([ \t]{0,16})(?:from[ \t]{1,8}([.\w]{1,200})[ \t]{1,8}import[ \t]{1,8}(\([^)]{0,2000}\)|[^\n#;]{0,999})"
-    r"|import[ \t]{1,8}([\w.]{1,200}))"
-)
-"""With the end of the line before it, which is found ten times as fast as the beginning of a line."""
+_IMPORT = regex(r"import[ \t]{1,8}([^\n#;]{0,999})")
+"""A word that is found several times as fast as the beginning of a line."""
+LONGEST_LIST = 1 << 15
+"""Characters of the names within parentheses that one statement imports; NumPy's has seven thousand."""
+_BEFORE_IMPORT = regex(r"([ \t]{0,16})(?:from[ \t]{1,8}([.\w]{1,200})[ \t]{1,8})?")
 _LATER = regex(
     r"^([ \t]*)(?:(?:async[ \t]+)?def |if (?:typing\.)?TYPE_CHECKING\b)[^\n]*(?:\n(?:\1[ \t)#\r][^\n]*|(?=\n)))*",
     re.MULTILINE,
@@ -58,13 +60,40 @@ MAKES_MODULES = regex(
 MAKES_NAMES = ("__getattr__", "globals(", "locals(", "vars(", "__dict__", "setattr(")
 """What is in code that defines names which it does not spell."""
 _COMMENT = regex(r"#[^\n]*")
-_WORDS = regex(r"(?:^|,)[\s(]*(\w+)")
-"""The names in the third group of an import; of ``a as b`` the first."""
+_WORDS = regex(r"(?:^|,)[\s(]*(\w+)(?:\s+as\s+(\w+))?")
+"""The names that are imported from a module, each with the one that it is given."""
+_DOCUMENTATION = regex(r"(\'\'\'|\"\"\").*?\1", re.DOTALL)
+_DEFINITION = regex(r"^(?:[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+|(?=\w+[ \t]*=(?!=)))(\w+)", re.MULTILINE)
+"""A function or class, or a variable outside of them."""
 
 
-def _imports(code: str) -> list[tuple[str, str, str, str]]:
-    """The import statements of some code: indent, source, names, and the module of a plain one."""
-    return _IMPORT.findall("\n" + code)
+class Statement(NamedTuple):
+    """A statement that imports something."""
+
+    indent: str
+    module: str
+    """The module, with the dots before it."""
+    names: str
+    """What is imported from it; empty in ``import module``."""
+
+
+def _imports(code: str) -> Iterator[Statement]:
+    """The import statements of some code, each of which begins a line; of a plain one the first module."""
+    for found in _IMPORT.finditer(code):
+        at = found.start()
+        before = _BEFORE_IMPORT.fullmatch(code, code.rfind("\n", 0, at) + 1, at)
+        if before is None:
+            continue
+        names, start = found[1], found.start(1)
+        if names[:1] == "(":
+            names = code[start : max(code.find(")", start, start + LONGEST_LIST), start)]
+        module = before[2] or names.partition(",")[0].partition(" ")[0].strip()
+        yield Statement(before[1], module, names if before[2] else "")
+
+
+def _names(text: str) -> list[tuple[str, str]]:
+    """The names that a statement imports from a module, each with the one that it is given, or an empty text."""
+    return _WORDS.findall(_COMMENT.sub("", text) if "#" in text else text)
 
 
 def _absolute(package: str, name: str) -> str:
@@ -73,10 +102,10 @@ def _absolute(package: str, name: str) -> str:
     return ".".join(filter(None, (*package.split(".")[: package.count(".") + 2 - dots], name[dots:]))) if dots else name
 
 
-def _modules_of(package: str, source: str, names: str, plain: str) -> tuple[str, ...]:
+def _modules_of(package: str, statement: Statement) -> tuple[str, ...]:
     """What an import statement of a file in a package may name as modules."""
-    origin = _absolute(package, source or plain)
-    return (origin, *(f"{origin}.{last}" for last in _WORDS.findall(_COMMENT.sub("", names))))
+    origin = _absolute(package, statement.module)
+    return (origin, *(f"{origin}.{name}" for name, _ in _names(statement.names)))
 
 
 def _module_of(path: str) -> str:
@@ -89,6 +118,15 @@ def _prefixes(name: str) -> list[str]:
     return list(itertools.accumulate(name.split("."), "{}.{}".format))
 
 
+def _statements(view: FileView, path: str) -> list[Statement]:
+    """The import statements of a file, found once; of a large one those before its first definition."""
+    known: dict[str, list[Statement]] = view.code_notes.setdefault("imports", {})
+    if path not in known:
+        text = python_source(view, path).decode("utf-8", "replace")
+        known[path] = [*_imports(text if len(text) <= SOURCE_LIMIT else before_definitions(text))]
+    return known[path]
+
+
 class MissingModules:
     """The modules of one package that no file is, each with a file that importing the package may run and names it."""
 
@@ -99,14 +137,18 @@ class MissingModules:
         """Files that may still be read."""
         self._later: list[str] | None = None
         """Modules that packages below name: their files are read after those of all such packages."""
-        self._names: dict[str, frozenset[str] | None] = {}
-        """By package: the names that it defines; None if it may have any."""
+        self._names: dict[str, _DefinedNames] = {}
+        """By package."""
+        self._may: dict[str, bool | None] = {}
+        """By the whole name of what may be a module: whether the code of its package may define it."""
         self._seen = {top}
         self._under = set[str]()
         """Those that the package imports under a condition, as pmdarima does all of its own, and what these import."""
         self._by: dict[str, str] = {}
         """The module that named each of these first."""
         self._gone: dict[str, bool] = {}
+        self._private: dict[tuple[str, str, str], tuple[str, ...]] = {}
+        """By package, module and names of an import statement: the private modules that no file is."""
         self.named: dict[str, str] = {}
         self.perhaps: dict[str, str] = {}
         """Names that the code of their package may define instead: only following the import tells."""
@@ -203,9 +245,9 @@ class MissingModules:
         named = (_module_of(path) for path in self._code(module.rpartition(".")[2]) if counts(path))
         return (name for name in named if name != module and self._imports_for_certain(name, module))
 
-    def _code(self, word: str = "") -> Iterator[str]:
-        """The Python files of the package, or those of them that have a word in them."""
-        start, data = f"{SITE_PACKAGES}/{self._top}/", word.encode()
+    def _code(self, word: str = "", below: str = "") -> Iterator[str]:
+        """The Python files of the package, or those of them that have a word in them, or are in a package below it."""
+        start, data = f"{SITE_PACKAGES}/{(below or self._top).replace('.', '/')}/", word.encode()
         paths = (file.path for file in self._view.own_files if file.path.startswith(start))
         code = (path for path in paths if path.endswith(".py"))
         return (path for path in code if not word or data in python_source(self._view, path))
@@ -225,23 +267,21 @@ class MissingModules:
         for path in (path for path in self._code(module.rpartition(".")[2]) if path != own):
             text = python_source(self._view, path).decode("utf-8", "replace")
             package = module_name(path).rpartition(".")[0]
-            ways = (_modules_of(package, *one[1:]) for one in _imports(_LATER.sub("", text)) if one[0])
+            ways = (_modules_of(package, one) for one in _imports(_LATER.sub("", text)) if one.indent)
             if spelled.search(text) or any(module in names for names in ways) or self._goes_without(module, path, text):
                 return True
         return False
 
     def _private_and_gone(self, path: str) -> Iterator[str]:
-        """The private modules that no file is and that a file imports in lines which have private names."""
-        data, package = python_source(self._view, path), module_name(path).rpartition(".")[0]
-        at = data.find(b"import ")
-        while at >= 0:
-            start, end = data.rfind(b"\n", 0, at) + 1, data.find(b"\n", at) + 1 or len(data)
-            line = data[start:end]
-            if (b"_" in line or b"(" in line) and line.lstrip().startswith((b"from", b"import")):
-                line += data[end : data.find(b")", end) + 1] if b"(" in line and b")" not in line else b""
-                for _, *statement in _imports(line.decode("utf-8", "replace")):
-                    yield from self._gone_of(*_modules_of(package, *statement))
-            at = data.find(b"import ", end)
+        """The private modules that no file is and that a file imports."""
+        package = module_name(path).rpartition(".")[0]
+        for _, module, names in _statements(self._view, path):
+            if "_" in names or "_" in module:
+                private = self._private.get((package, module, names))
+                if private is None:
+                    origin, *found = _modules_of(package, Statement("", module, names))
+                    private = self._private[package, module, names] = tuple(self._gone_of(origin, *found))
+                yield from private
 
     def _gone_of(self, origin: str, *names: str) -> Iterator[str]:
         """What an import statement names that can only be a private module, and is none; a star may bring any name."""
@@ -334,6 +374,13 @@ class MissingModules:
         sources = (python_source(self._view, path) for path in inside if path.endswith(".py"))
         return name[:1] != "_" or any(word in data for data in sources for word in quoted)
 
+    def _is_defined_below(self, named: str) -> bool:
+        """Whether a file in or below a package defines a name: zmq.backend has what one of its packages defines."""
+        package, _, name = named.rpartition(".")
+        words = (f"\ndef {name}(".encode(), f"\nclass {name}".encode(), f"\n{name} =".encode())
+        sources = (python_source(self._view, path) for path in self._code(below=package) if counts(path))
+        return any(word in data for data in sources for word in words)
+
     def _has_source(self, module: str) -> bool:
         """Whether the wheel has the source of a module of Cython, as tables has."""
         return f"{SITE_PACKAGES}/{module.replace('.', '/')}.pyx" in self._view
@@ -364,16 +411,17 @@ class MissingModules:
         self._left -= code is not None
         package, at_import = module if path.endswith("/__init__.py") else module.rpartition(".")[0], set[object]()
         under = module in self._under
-        for statement in sorted(_imports(code or ""), key=lambda one: bool(one[0])):
-            indent, source, names, plain = statement
+        statements = _statements(self._view, path) if code is not None else ()
+        for statement in sorted(statements, key=lambda one: bool(one.indent)):
+            indent, source, names = statement
             if indent and self._later is not None and package != module:
                 continue  # few of these are certain, and those of a package itself, as kumoai.rfm.backend.local has one
-            first = (source or plain).partition(".")[0]
+            first = source.partition(".")[0]
             if first not in ("", self._top):
                 if not indent and self._is_gone(first):
                     self.others.setdefault(first, path)
                 continue
-            for named, sure in self._modules(package, source or plain, names):
+            for named, sure in self._modules(package, source, names):
                 known = named in self._seen and not (sure and named in self.perhaps)
                 if known or named.partition(".")[0] != self._top:
                     continue
@@ -394,6 +442,8 @@ class MissingModules:
                     self._look_into(named)
                 elif not sure and indent and self._goes_without(named, path, code or ""):
                     continue  # _distributor_init_local of SciPy
+                elif not sure and self._is_defined_below(named):
+                    continue
                 elif not any((self._view.module_file(one) or "").endswith(".pyd") for one in _prefixes(named)):
                     # Unless it is below an extension module, which may make it: torch._C._nn, zarrista._zarrista.codec
                     (self.named if sure and not under else self.perhaps)[named] = path
@@ -414,18 +464,45 @@ class MissingModules:
         own = self._view.module_file(name)
         if own is None or (own and not (own.endswith("/__init__.py") and self._view.file(own).size <= SOURCE_LIMIT)):
             return  # what a file defines is not looked for
-        for last in _WORDS.findall(_COMMENT.sub("", names)):
-            is_module = self._view.module_file(f"{name}.{last}") is not None or self._has_source(f"{name}.{last}")
-            may = not is_module and self._may_define(name, last)
-            if not may:
-                yield f"{name}.{last}", may is not None
+        for last, _ in _names(names):
+            named = f"{name}.{last}"
+            if named not in self._may:
+                is_module = self._view.module_file(named) is not None or self._has_source(named)
+                self._may[named] = False if is_module else self._may_define(name, last)
+            if not self._may[named]:
+                yield named, self._may[named] is False
 
     def _may_define(self, package: str, name: str) -> bool | None:
-        """Whether the file of a package may define a name; None where it has any, as MeCab and kuzu do."""
+        """Whether the file of a package may define a name; None where it has any that it does not spell, as kuzu."""
         if package not in self._names:
-            text, path = self._text(package) or "", self._view.module_file(package) or ""
-            makes = any(word in text for word in MAKES_NAMES)
-            defined = defined_names(text, path, separate_budget(self._view)) if not makes else frozenset[str]()
-            self._names[package] = None if makes else defined
-        known = self._names[package]
-        return None if known is None else name in known or self._takes_by_star(package, name)
+            path = self._view.module_file(package) or ""
+            budget = separate_budget(self._view)
+            self._names[package] = _DefinedNames(package, path, self._text(package) or "", budget)
+        names = self._names[package]
+        if name in names.text and name in names.plain:
+            return True
+        if names.makes_any:
+            return None
+        return (name in names.text and name in names.all) or self._takes_by_star(package, name)
+
+
+class _DefinedNames:
+    """The names that the file of a package defines, found out as far as they are asked for."""
+
+    def __init__(self, package: str, path: str, text: str, budget: CodeBudget) -> None:
+        self._package, self._path, self.text, self._budget = package, path, text, budget
+        self.makes_any = any(word in text for word in MAKES_NAMES)
+        """Whether it defines names that it does not spell."""
+
+    @functools.cached_property
+    def plain(self) -> frozenset[str]:
+        """Those of statements that begin a line, as far as that shows without parsing the file."""
+        code = _DOCUMENTATION.sub("", self.text)
+        others = (one for one in _imports(code) if one.names and _absolute(self._package, one.module) != self._package)
+        given = (given or name for one in others for name, given in _names(one.names))
+        return frozenset((*_DEFINITION.findall(code), *given))
+
+    @functools.cached_property
+    def all(self) -> frozenset[str]:
+        """All that the file spells."""
+        return defined_names(self.text, self._path, self._budget)

@@ -188,10 +188,13 @@ class FileView:
 
         A package comes before a module beside it, and what is compiled before Python code: backports.zstd has both.
         """
-        path = f"{SITE_PACKAGES}/{module.replace('.', '/')}"
-        package = self._extensions(path).get("__init__") or self._own(f"{path}/__init__.py")
-        found = package or self._extensions(parent(path)).get(base_name(path)) or self._own(f"{path}.py")
-        return found or ("" if self._is_folder(fold(path)) else None)
+        known: dict[str, str | None] = self.notes.setdefault("modules", {})
+        if module not in known:
+            path = f"{SITE_PACKAGES}/{module.replace('.', '/')}"
+            package = self._extensions(path).get("__init__") or self._own(f"{path}/__init__.py")
+            found = package or self._extensions(parent(path)).get(base_name(path)) or self._own(f"{path}.py")
+            known[module] = found or ("" if self._is_folder(fold(path)) else None)
+        return known[module]
 
     def _own(self, path: str) -> str:
         return path if path in self else ""
