@@ -214,10 +214,9 @@ class MissingModules:
         ``import PIL`` works without ``PIL._imagingmath``, and ``import PIL.ImageMath`` does not.
         """
         for path in self._code() if self._extensions else ():
-            module = _module_of(path)
-            if not counts(path) or module in self._run:
-                continue
-            for name in sorted({*self._private_and_gone(path)}.difference(self.named, self.perhaps)):
+            gone = {*self._private_and_gone(path)} if counts(path) else set[str]()
+            module = _module_of(path) if gone else ""
+            for name in sorted(gone.difference(self.named, self.perhaps)) if module not in self._run else ():
                 way = self._way_from_users(name, module) if self._imports_for_certain(module, name) else {}
                 user = next(reversed(way.values()), "")
                 first = self._certain_importer(name, way, user) if way else ""
@@ -276,7 +275,7 @@ class MissingModules:
         """The private modules that no file is and that a file imports."""
         package = module_name(path).rpartition(".")[0]
         for _, module, names in _statements(self._view, path):
-            if "_" in names or "_" in module:
+            if ("_" in names or "_" in module) and (module[:1] == "." or module.partition(".")[0] == self._top):
                 private = self._private.get((package, module, names))
                 if private is None:
                     origin, *found = _modules_of(package, Statement("", module, names))
