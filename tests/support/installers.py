@@ -24,10 +24,12 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from tests.support.clients import find
 from wheelfix.archive.metadata import WheelInfo
+from wheelfix.archive.names import windows_key
 from wheelfix.archive.reader import Archive
 from wheelfix.errors import WheelfixError
 from wheelfix.exam.verify import verify
@@ -139,6 +141,18 @@ def installer_here(path: Path, prefix: Path) -> str:
     from installer.destinations import SchemeDictionaryDestination
     from installer.sources import WheelFile
 
+    written = set[str]()
+
+    class OnWindows(SchemeDictionaryDestination):
+        """Where two names that differ in case are one file; installer writes no file over another one."""
+
+        def write_to_fs(self, scheme: Any, path: str, stream: Any, is_executable: bool) -> Any:
+            target = windows_key(os.path.normpath(Path(self.scheme_dict[scheme], path)))
+            if target in written:
+                raise FileExistsError(f"File already exists: {path}")
+            written.add(target)
+            return super().write_to_fs(scheme, path, stream, is_executable)
+
     try:
         with _quietly(), WheelFile.open(path) as source:
             if any(
@@ -147,7 +161,7 @@ def installer_here(path: Path, prefix: Path) -> str:
                 return "installer 1.1 never ends for a file that is named like the .data folder"
             source.validate_record(validate_contents=True)
             schemes = _scheme(prefix, source.distribution)
-            destination = SchemeDictionaryDestination(schemes, interpreter="python", script_kind="posix")
+            destination = OnWindows(schemes, interpreter="python", script_kind="win-amd64")
             install(source, destination, additional_metadata={})
     except Exception as error:  # each of them is a refusal
         return _in_words(error)
