@@ -78,7 +78,8 @@ LONGEST_PATH = 259
 """Characters of a path that Windows opens unless LongPathsEnabled is set: MAX_PATH less the final NUL."""
 PYPI_FILE = 100 << 20
 """Bytes of the largest file that PyPI takes from projects that have not asked for more."""
-NOT_IRREGULAR = frozenset({"stored", "path-limit", "long-path", "long-path-somewhere", "file-size"})
+_PYPI_RATIO, _PYPI_RATIO_FROM = 50, 64 << 20
+NOT_IRREGULAR = frozenset({"stored", "path-limit", "long-path", "long-path-somewhere", "file-size", "ratio"})
 """Faults of archives that are as the format says."""
 
 
@@ -104,6 +105,10 @@ def size_faults(archive: Archive) -> Faults:
             "asked for more"
         )
         yield ArchiveFault("file-size", "", message)
+    total = sum(map(attrgetter("usize"), archive.members))
+    if total > _PYPI_RATIO_FROM and total > archive.size * _PYPI_RATIO:
+        message = f"{archive.size} bytes unpack to {total}, more than {_PYPI_RATIO} times as much"
+        yield ArchiveFault("ratio", "", message, (PYPI,))
 
 
 def installed_path(member: str) -> str:
@@ -136,17 +141,10 @@ def _share(archive: Archive, stored: tuple[Member, ...]) -> float:
 # (CVE-2025-54368); pip's ``operations/install/wheel.py``. The tests compare the verdicts with the real pip and uv.
 
 
-_PYPI_RATIO, _PYPI_RATIO_FROM = 50, 64 << 20
-
-
 def check_archive(archive: Archive) -> tuple[ArchiveFault, ...]:
     """Return all faults of the archive: those its directory shows, and those that only its headers show."""
     faults = FaultList()
     _look_at_headers(archive, faults)
-    total = sum(map(attrgetter("usize"), archive.members))
-    if total > _PYPI_RATIO_FROM and total > archive.size * _PYPI_RATIO:
-        message = f"{archive.size} bytes unpack to {total}, more than {_PYPI_RATIO} times as much"
-        faults.add([ArchiveFault("zip-bomb", "", message, (PYPI,))])
     return (*archive.faults, *faults.result())
 
 

@@ -38,7 +38,7 @@ _OF_ARCHIVE = {
     "WF112": "too-deep",
     "WF113": "unsafe-path upward-name long-name special-file unprintable-name",
     "WF114": "case-collision file-as-folder",
-    "WF115": "damaged size-lie out-of-bounds zip-bomb member-unreadable",
+    "WF115": "damaged size-lie out-of-bounds zip-bomb member-unreadable ratio",
     "WF116": "encrypted unknown-method",
     "WF117": "symlink",
     "WF118": "same-place same-program",
@@ -110,6 +110,7 @@ _LASTING_HINTS = {
     "duplicate-member": "decide which of the two is meant, remove the other and build the wheel again",
     "overlap": "build or download the wheel again; the file is damaged or was made to deceive",
     "file-gone": "install the distribution again",
+    "ratio": "nothing is damaged, and pip and uv install it; only an upload to PyPI fails",
     "license-file-missing": "put the file into the folder licenses of the .dist-info folder, or drop it from METADATA",
 }
 """Kinds that rewriting the wheel does not put right, although it does for others with the same code."""
@@ -242,7 +243,7 @@ def _severity(fault: ArchiveFault) -> Severity:
     if deleted or fault.kind in ("file-gone", "path-limit") or {PIP, UV}.intersection(fault.rejected_by):
         return Severity.ERROR
     usual = rule_of(_code(fault)).severity
-    if fault.kind in _UNREAD_KINDS and fault.subject:
+    if fault.kind in _UNREAD_KINDS:
         return usual
     if fault.kind in _WARNING_KINDS or _is_installed(fault):
         return Severity.WARNING
