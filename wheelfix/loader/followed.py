@@ -23,8 +23,10 @@ from wheelfix.pycode.sourcecode import (
     WORDS,
     Mentions,
     counts,
+    has_word,
     last_line,
     named_in_strings,
+    nodes_in,
     python_code,
     python_source,
     read_imports,
@@ -59,9 +61,18 @@ MAX_IMPORTERS = 4
 class FollowedImports:
     """The ends of imports of the subject of a view."""
 
-    def __init__(self, view: FileView, profile: Profile, loads: PackageLoads, blank: Loader | None = None) -> None:
-        """``blank`` is a process in which nothing has happened, and that knows who provides what is not there."""
-        self._view, self._blank, self.profile = view, blank, profile
+    def __init__(
+        self,
+        view: FileView,
+        profile: Profile,
+        loads: PackageLoads,
+        process: Loader | None = None,
+        *,
+        is_blank: bool = True,
+    ) -> None:
+        """``process`` knows who provides what is not there; in a blank one nothing has happened."""
+        self._view, self._process, self.profile = view, process, profile
+        self._is_blank = is_blank
         self._ends: dict[str, ImportEnd] = {}
         self._files = loads.files
         self._started: dict[str, ImportEnd] = {}
@@ -144,7 +155,7 @@ class FollowedImports:
             tree = self._budget.parse(source, path)
             if tree is None or any(
                 used_name(node) in names or (getattr(node, "asname", None) and getattr(node, "name", "") in names)
-                for node in ast.walk(tree)
+                for node in nodes_in(tree)
             ):
                 return True
         return False
@@ -154,9 +165,13 @@ class FollowedImports:
         from wheelfix.pycode.importer import Imports  # 30 modules; most packages need none of them
 
         complete = self._view.beside is not None
-        return Imports(self._view, self.profile, complete=complete, process=self._blank)
+        return Imports(self._view, self.profile, complete=complete, process=self._process)
 
     def _follow(self, module: str, **options: Any) -> ImportEnd:
+        if self._process is not None and self._is_blank:
+            end = self.plain._follow(module, **options)
+            if end.alone:
+                return end
         self._busy = True
         try:
             return self._followed.end(module, **options)
@@ -360,9 +375,8 @@ class FollowedImports:
         """The Python files of the package that import a module, or have its name as a string, as lazy imports do."""
         module = _module(path)
         word = module.rpartition(".")[2]
-        named = re.compile(rf"\b{re.escape(word)}\b")
         for file, source in python_code(self._view, (word.encode(),)):
-            if file == path or not named.search(source):
+            if file == path or not has_word(source, word):
                 continue
             # A file that is too large to be read was generated; that it names the module is enough.
             if (

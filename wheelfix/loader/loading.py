@@ -180,7 +180,14 @@ class Target:
         self, profile: Profile, elsewhere: Callable[[str, tuple[str, ...]], Provider | None] = lambda *_: None
     ) -> None:
         """``elsewhere`` is asked last: what is assumed, or what another distribution has where a load looks."""
-        self.profile, self.elsewhere = profile, elsewhere
+        self.profile, self._elsewhere = profile, elsewhere
+        self.asked = False
+        """Whether ``elsewhere`` was asked: then what was loaded may depend on what other distributions have."""
+
+    def elsewhere(self, name: str, steps: tuple[str, ...]) -> Provider | None:
+        """Who provides a DLL that is not in the view and that Windows does not have."""
+        self.asked = True
+        return self._elsewhere(name, steps)
 
     def redirected(self, name: str) -> Provider | None:
         """API sets and KnownDLLs: found before any folder is searched."""

@@ -22,6 +22,7 @@ from wheelfix.pycode.sourcecode import (
     computed_imports,
     lines_with_words,
     names_loader,
+    nodes_in,
     python_code,
     python_source,
     read_imports,
@@ -390,7 +391,7 @@ def _strings(source: str, path: str, budget: CodeBudget) -> Iterator[str]:
     if tree is None:
         yield source  # what cannot be parsed is one long string
         return
-    for node in ast.walk(tree):
+    for node in nodes_in(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str | bytes):
             yield node.value if isinstance(node.value, str) else node.value.decode("utf-8", "replace")
 

@@ -317,7 +317,9 @@ class Start:
         process = self.blank.after(before) if before is not None else self.blank.fork()
         if self.loading.startup is not None:
             return _import_with(self.loading.startup, process, self.profile)
-        followed = self.followed if before is None else FollowedImports(process.view, self.profile, self.loads, process)
+        followed = self.followed
+        if before is not None:
+            followed = FollowedImports(process.view, self.profile, self.loads, process, is_blank=False)
         fresh = FreshProcesses(process, self.loads, followed)
         found = fresh.all()
         return found, fresh.started, fresh.common_dirs if self.loads.extensions else self.loads.added

@@ -40,6 +40,7 @@ from wheelfix.pycode.run import (
     is_vague,
     of_class,
 )
+from wheelfix.pycode.sourcecode import FUNCTIONS, nodes_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -311,7 +312,7 @@ class Calls:
     def call_unknown(self, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
         """Nothing is known of what is called; it may call what it is given, and change lists."""
         for one in (*args, *keywords.values()) if self.run.reading is None else ():
-            if isinstance(one, CodeFunction) and any(self.run.flow.concerns(part, 2) for part in one.statements):
+            if isinstance(one, CodeFunction) and any(self.run.statements.concerns(part, 2) for part in one.statements):
                 raise Undecided("a function of the package is given to code that is not known")
             if one is self.run.environment.globals:  # protobuf's builder puts messages into it
                 one.setdefault("<star>", []).append("")
@@ -324,7 +325,9 @@ class Calls:
             inner = of_class(inner, "__init__")
         if self.run.reading is not None and isinstance(inner, CodeFunction):
             return self.run.reading.call_with_unknown(inner)
-        concerned = isinstance(inner, CodeFunction) and any(self.run.flow.concerns(one, 2) for one in inner.statements)
+        concerned = isinstance(inner, CodeFunction) and any(
+            self.run.statements.concerns(one, 2) for one in inner.statements
+        )
         if concerned or (isinstance(inner, Native) and self.run.library.is_load(inner.name)):
             raise Undecided("arguments of a call are not known")
         return UNKNOWN
@@ -339,9 +342,7 @@ class Calls:
         place.names.update(self._parameters(function, args, keywords))
         if function.owner is not None and args:
             place.names["<super>"] = (function.owner, args[0])
-        if function.generator is None:  # most functions are never called
-            function.generator = not isinstance(function.node, ast.Lambda) and _has_yield(function.node)
-        if function.generator:
+        if _has_yield(function.node):
             if reading is not None:
                 reading.called.add(function.node)
             made = Iteration(iter(()))
@@ -514,15 +515,17 @@ class Calls:
             self.call(after, [made], {})
 
 
-def _has_yield(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    pending: list[ast.AST] = list(node.body)
-    while pending:
-        one = pending.pop()
-        if isinstance(one, ast.Yield | ast.YieldFrom):
-            return True
-        if not isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-            pending += ast.iter_child_nodes(one)
-    return False
+def _has_yield(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> bool:
+    """Whether calling a function gives a generator; its tree is walked when it is called first."""
+    known: bool | None = getattr(node, "has_yield", None)
+    if known is None:
+        known = not isinstance(node, ast.Lambda) and any(
+            isinstance(one, ast.Yield | ast.YieldFrom)
+            for part in node.body
+            for one in nodes_in(part, (*FUNCTIONS, ast.ClassDef))
+        )
+        node.has_yield = known  # type: ignore[union-attr]
+    return known
 
 
 def _python_class(kind: PyValue, made: dict[int, type]) -> type:

@@ -32,6 +32,7 @@ from wheelfix.pycode.run import (
     error,
     is_error,
     is_vague,
+    methods_of,
     of_class,
 )
 from wheelfix.pycode.sourcecode import any_of, exception_class, is_standard, written
@@ -48,6 +49,8 @@ _ONLY_ON_WINDOWS = frozenset(
     " DllCanUnloadNow DllGetClassObject".split()
 )
 MAX_POWER = 64
+_NOT_MADE = (ast.Constant, ast.Name)
+"""What only gives a value that was there before."""
 _OPERATORS: dict[type[ast.operator], Callable[[PyValue, PyValue], PyValue]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -83,11 +86,11 @@ class ExpressionValues:
     def value(self, node: ast.expr) -> PyValue:
         """What an expression gives."""
         self.run.step()
-        compute: Callable[[ast.expr], PyValue] | None = getattr(self, f"visit_{type(node).__name__}", None)
+        compute = methods_of(ExpressionValues).get(type(node))
         if compute is None:
             raise Undecided(f"{type(node).__name__} is not followed")
-        found = compute(node)
-        return found if isinstance(node, ast.Constant | ast.Name) else self.run.bounded(found)
+        found = compute(self, node)
+        return found if isinstance(node, _NOT_MADE) else self.run.bounded(found)
 
     def condition(self, node: ast.expr) -> bool | None:
         """Whether a condition holds; None if that is not known."""
@@ -372,7 +375,7 @@ class ExpressionValues:
         try:
             return list(items())
         except Undecided:
-            if self.run.reading is not None or self.run.flow.concerns(node):
+            if self.run.reading is not None or self.run.statements.concerns(node):
                 raise
             return None  # cupy asks for the names of all that is installed
 

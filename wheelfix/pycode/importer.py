@@ -46,7 +46,7 @@ from wheelfix.pycode.sourcecode import (
     is_standard,
     python_source,
 )
-from wheelfix.pycode.statements import Flow, Statements
+from wheelfix.pycode.statements import Statements
 from wheelfix.pycode.windows import (
     SITE,
     ViewFiles,
@@ -564,6 +564,11 @@ class ImportEnd:
     """The process at the end."""
 
     @property
+    def alone(self) -> bool:
+        """Whether nothing was asked about the DLLs of other distributions: it ends so whatever these have."""
+        return self.process is not None and not self.process.target.asked
+
+    @property
     def shown(self) -> str:
         """The first line of the text of the exception."""
         return self.message.partition("\n")[0].replace(SITE, "…")
@@ -692,7 +697,7 @@ def new_run(machine: WindowsMachine, *, steps: int = MAX_STEPS) -> PythonRun:
     """A run with all its parts, in which nothing has happened."""
     run = PythonRun(machine, steps)
     run.expressions, run.attributes, run.calls = ExpressionValues(run), Attributes(run), Calls(run)
-    run.statements, run.flow, run.importer, run.library = Statements(run), Flow(run), Importer(run), PythonLibrary(run)
+    run.statements, run.importer, run.library = Statements(run), Importer(run), PythonLibrary(run)
     return run
 
 

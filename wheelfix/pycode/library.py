@@ -653,11 +653,11 @@ class PythonLibrary:
         if owner.kind == "file":
             return owner.value if name == "read" else owner.value.splitlines(True) if name == "readlines" else None
         if name in ("enter_context", "push") and owner.kind == "stack":
-            found = self.run.flow.enter(call.get(0))
+            found = self.run.statements.enter(call.get(0))
             owner.value.append(call.get(0))
             return found
         if name in ("close", "__exit__"):
-            self.run.flow.leave(owner, None)
+            self.run.statements.leave(owner, None)
         return owner if name == "__enter__" else UNKNOWN
 
     def _path_function(self, name: str, call: Call) -> PyValue:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -23,7 +24,16 @@ from wheelfix.pycode.budget import (
     WrongIndent,
     parts_of,
 )
-from wheelfix.pycode.sourcecode import LOADING, WORDS, any_of, exception_class, python_source, written
+from wheelfix.pycode.sourcecode import (
+    FUNCTIONS,
+    LOADING,
+    WORDS,
+    any_of,
+    exception_class,
+    nodes_in,
+    python_source,
+    written,
+)
 
 PyValue: TypeAlias = Any
 """Texts, numbers, paths, lists and dictionaries are Python's own; all other values are in this module."""
@@ -37,7 +47,7 @@ if TYPE_CHECKING:
     from wheelfix.pycode.importer import Importer
     from wheelfix.pycode.library import PythonLibrary
     from wheelfix.pycode.reading import CodeReading
-    from wheelfix.pycode.statements import Flow, Statements
+    from wheelfix.pycode.statements import Statements
     from wheelfix.pycode.windows import WindowsMachine
 
     Changes = dict[tuple[int, object], tuple[Any, PyValue]]
@@ -127,8 +137,6 @@ class Namespace:
 class CodeFunction:
     """A function or lambda of the package."""
 
-    generator: bool | None = None
-    """Whether calling it gives a generator; found out when it is called."""
     owner: CodeClass | None = None
     """The class in whose body it was defined, for ``super()``."""
 
@@ -353,11 +361,14 @@ NEXT, BREAK, CONTINUE, RETURN = range(4)
 """How a statement ends."""
 _STREAMS = frozenset({"sys.stdin", "sys.stdout", "sys.stderr"})
 """They are there in a console program, which python.exe is."""
+_TEXTS = (str, bytes, PurePath)
+_GROUPS = (list, tuple, dict, set)
 _SCALARS = frozenset({str, int, bool, float, type(None)})
 NOT_MODELLED = "its code calls something in a way that is not modelled"
 _MISSING = object()
 _WHOLE = object()
 """Stands for all items of a list, dictionary or set among what a branch has changed."""
+_IMPORTING = (ast.Import, ast.ImportFrom)
 MAX_UNCLEAR = 10
 """Statements that are passed over and matter to DLLs; behind more of them little is known."""
 STEPS_FOR_PASSED = 6_000
@@ -443,7 +454,6 @@ class PythonRun:
     attributes: Attributes
     calls: Calls
     statements: Statements
-    flow: Flow
     importer: Importer
     library: PythonLibrary
 
@@ -503,8 +513,8 @@ class PythonRun:
             raise OutOfSteps("too much of its code cannot be followed")
         if any((one.reason, one.file, one.line) == (text, *place) for one in self.unclear):
             return  # a function that is called again leaves the same statement out
-        imports = isinstance(node, ast.Import | ast.ImportFrom)
-        inside = node is not None and _imports(node)
+        imports = isinstance(node, _IMPORTING)
+        inside = node is not None and any(isinstance(one, _IMPORTING) for one in nodes_in(node, FUNCTIONS))
         matters = imports or decides or (node is None and isinstance(reason, OutOfSteps)) or self._loads(place[0])
         self.unclear.append(Unclear(text, place[0], place[1], last, imports, matters, inside))
         if sum(one.matters for one in self.unclear) >= MAX_UNCLEAR:
@@ -614,11 +624,11 @@ class PythonRun:
 
     def bounded(self, found: PyValue) -> PyValue:
         """A value that was made, with its size counted as work; unknown if it is a text that is too long."""
-        if isinstance(found, str | bytes | PurePath):
+        if isinstance(found, _TEXTS):
             length = len(path_text(found))
             self.step(length >> 8)
             return UNKNOWN if length > MAX_TEXT else found
-        if isinstance(found, list | tuple | dict | set):
+        if isinstance(found, _GROUPS):
             self.step(len(found) >> 4)
             if not isinstance(found, dict | set) and len(found) > MAX_ITEMS:
                 raise Undecided("its lists grow too long")
@@ -672,6 +682,13 @@ class PythonRun:
         return True if not isinstance(value.kind, CodeClass) or value.kind.is_known else None
 
 
+@functools.cache
+def methods_of(part: type) -> dict[type[ast.AST], Callable[[Any, Any], PyValue]]:
+    """The methods ``visit_…`` of a part of a run, by the kind of syntax that each is named for."""
+    named = {name: getattr(part, name) for name in dir(part) if name.startswith("visit_")}
+    return {getattr(ast, name[6:]): method for name, method in named.items() if hasattr(ast, name[6:])}
+
+
 def attempt(function: Callable[..., PyValue], *args: PyValue, **keywords: PyValue) -> PyValue:
     """What a function of Python gives for values that are small; what it raises is raised in the code."""
     try:
@@ -689,13 +706,6 @@ def _refill(items: Any, others: Any) -> None:
         items.extend(others)
     else:
         items.update(others)
-
-
-def _imports(node: ast.AST) -> bool:
-    """Whether a statement imports something, outside of functions that it defines."""
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-        return False
-    return isinstance(node, ast.Import | ast.ImportFrom) or any(map(_imports, ast.iter_child_nodes(node)))
 
 
 def _loading_name(node: ast.stmt) -> str:

@@ -32,6 +32,7 @@ SOURCE_LIMIT = 1 << 20
 SEARCH_LIMIT = 16 << 20
 """Python files above this size are not searched for words either."""
 FEW_WORDS = 16
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _ASIDE = frozenset(
     "test tests _test _tests example examples _example _examples demo demos sample samples benchmark benchmarks "
     "x11 wayland linux darwin macos cocoa site-packages".split()
@@ -95,6 +96,17 @@ def python_code(view: FileView, words: tuple[bytes, ...]) -> Iterator[tuple[str,
                 budget.loading.add(file.path)
         else:
             yield file.path, data.decode("utf-8", "replace")
+
+
+def has_word(text: str, word: str) -> bool:
+    """Whether a word is in a text, and not only as a part of longer ones."""
+    at = text.find(word)
+    while at >= 0:  # a regular expression takes thirty times as long
+        around = (text[at - 1 : at], text[at + len(word) : at + len(word) + 1])
+        if not any(one.isalnum() or one == "_" for one in around):
+            return True
+        at = text.find(word, at + 1)
+    return False
 
 
 def _has_word(data: bytes, words: tuple[bytes, ...]) -> bool:
@@ -391,7 +403,7 @@ def defined_names(source: str, path: str, budget: CodeBudget) -> frozenset[str]:
     package = posixpath.dirname(path.removeprefix(SITE_PACKAGES + "/")).replace("/", ".")
 
     def names(tree: ast.Module) -> Iterator[str]:
-        for node in ast.walk(tree):
+        for node in nodes_in(tree):
             budget.step()
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 yield node.id
@@ -448,7 +460,7 @@ def named_in_strings(source: str, path: str, name: str, budget: CodeBudget) -> b
         return False
 
     def strings(tree: ast.Module) -> Iterator[str]:
-        for node in ast.walk(tree):
+        for node in nodes_in(tree):
             budget.step()
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 yield node.value
@@ -461,7 +473,7 @@ def computed_imports(source: str, path: str, budget: CodeBudget) -> list[bool]:
 
     def found(tree: ast.Module) -> Iterator[bool]:
         for statement, guarded in _guarded(tree.body, budget, NOT_LOADED):
-            for node in ast.walk(statement):
+            for node in nodes_in(statement):
                 budget.step()
                 if isinstance(node, ast.Call) and called(node) == "import_module" and not imported_by_call(node):
                     yield guarded
@@ -496,6 +508,23 @@ def statements_in(node: ast.AST) -> Iterator[ast.AST]:
             pending += getattr(one, block, ())
 
 
+def nodes_in(node: ast.AST, apart: tuple[type[ast.AST], ...] = ()) -> Iterator[ast.AST]:
+    """A node and all nodes in it, without contexts and operators, and not what is in nodes of some kinds.
+
+    It takes half the time of ``ast.walk``.
+    """
+    pending = [node]
+    while pending:
+        one = pending.pop()
+        yield one
+        for name in one._fields if not isinstance(one, apart) else ():
+            part = getattr(one, name, None)
+            if isinstance(part, list):
+                pending += [inner for inner in part if isinstance(inner, ast.AST)]
+            elif isinstance(part, ast.AST) and part._fields:
+                pending.append(part)
+
+
 class Written(NamedTuple):
     """What a statement changes."""
 
@@ -511,7 +540,7 @@ def written(node: ast.AST) -> Written:
     if known is None:
         names: dict[str, None] = {}
         owners: set[str] = set()
-        for inner in ast.walk(node):
+        for inner in nodes_in(node):
             names.update(dict.fromkeys(_assigned(inner)))
             owner = _filled(inner)
             owners |= {owner.id} if isinstance(owner, ast.Name) else set()

@@ -6,7 +6,8 @@ Blocks are Python generators, so that a generator of the package stops where it 
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Generator
+from typing import NamedTuple
 
 from wheelfix.pycode.budget import PYTHON_ERRORS
 from wheelfix.pycode.run import (
@@ -33,26 +34,42 @@ from wheelfix.pycode.run import (
     error,
     is_kind,
     is_vague,
+    methods_of,
     of_class,
 )
-from wheelfix.pycode.sourcecode import LISTS, LOADING, any_of, never_holds
+from wheelfix.pycode.sourcecode import FUNCTIONS, LISTS, LOADING, any_of, never_holds, nodes_in
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+Flowing = Generator[PyValue, None, int]
 
-    Flowing = Generator[PyValue, None, int]
+
+MAX_TURNS = 2_000
+MAX_TURNS_READ = 24
+"""Turns of ``while`` in a file that is read; most loops that go on for longer wait for something."""
+_YIELDING = (ast.Yield, ast.YieldFrom)
+_LEAVING = (ast.Return, ast.Break, ast.Continue, ast.Raise, *_YIELDING)
+_CHANGING = LOADING.union(LISTS, "chdir environ putenv import_module __import__ exec".split())
+"""Names of what changes the search for DLLs, or loads something."""
+DEEPEST = 3
+"""How many calls deep the code of functions is searched for what concerns DLLs."""
 
 
 class Statements:
-    """Carries out statements."""
+    """Carries out a statement by the method that is named for its kind of syntax, which says how the statement ends.
+
+    Where a condition is not known, following an import leaves out what cannot concern DLLs, and gives up before what
+    can; reading a file takes one way after the other.
+    """
 
     def __init__(self, run: PythonRun) -> None:
         self.run = run
 
-    def visit_Assign(self, node: ast.Assign) -> None:
+    def visit_Assign(self, node: ast.Assign) -> Flowing | None:
+        if isinstance(node.value, _YIELDING):
+            return self._yield(node, node.value)
         found = self.run.expressions.value(node.value)
         for target in node.targets:
             self.assign(target, found)
+        return None
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value is not None:
@@ -163,7 +180,7 @@ class Statements:
                 return flow
             raise Undecided("a function yields where none is expected")
 
-    def block(self, body: list[ast.stmt]) -> Generator[PyValue, None, int]:
+    def block(self, body: list[ast.stmt]) -> Flowing:
         """Carry out statements; yields what they yield, returns how they end."""
         for node in body:
             self.run.step()
@@ -172,51 +189,50 @@ class Statements:
                 return flow
         return NEXT
 
-    def _statement(self, node: ast.stmt) -> Generator[PyValue, None, int]:
-        """Carry out one statement; one that cannot be followed is passed over, and that is remembered."""
+    def _statement(self, node: ast.stmt) -> Flowing:
+        """Carry out one statement; one that cannot be followed is passed over, and that is remembered.
+
+        An exception remembers where it was raised first.
+        """
         try:
-            follow = getattr(self.run.flow, f"follow_{type(node).__name__.lower()}", None)
-            if follow is not None:
-                flow: int = yield from follow(node)
-                return flow
-            yielded = _yielded(node)
-            if yielded is None:
-                return self._placed(node)
-            yield from self._yield(node, yielded)
-        except (Undecided, *PYTHON_ERRORS) as reason:  # the latter for arguments that the model does not expect
-            if self.run.reading is None:
-                return self._left_unclear(node, reason)
-            return self._passed_over(node)
-        except Thrown as thrown:
-            if self.run.reading is None and self._follows_from_unclear(thrown):
-                return self._left_unclear(node, thrown)
+            visit = methods_of(Statements).get(type(node))
+            if visit is None:
+                raise Undecided(f"{type(node).__name__} is not interpreted")
+            found = visit(self, node)
+            return (found or NEXT) if not isinstance(found, Generator) else (yield from found)
+        except PYTHON_ERRORS as reason:  # for arguments that the model does not expect
+            return self._passed_over(node, reason)
+        except (Thrown, Undecided, OutOfSteps) as raised:
+            placed = raised.error if isinstance(raised, Thrown) else raised
+            if not placed.place[0]:
+                placed.place = (self.run.environment.file, node.lineno)
+            if isinstance(raised, Undecided) or (isinstance(raised, Thrown) and self._follows_from_unclear(raised)):
+                return self._passed_over(node, raised)
             raise
-        return NEXT
 
     def _follows_from_unclear(self, thrown: Thrown) -> bool:
         """Whether an exception that ends an import may be one that only the model raises: it does not know all."""
         run, failure = self.run, thrown.error.failure
+        if run.reading is not None:
+            return False
         outside = run.environment.names is run.environment.globals and not run.guards
         if failure is None:
             return outside and thrown.error.by_python and not run.machine.missed
         return outside and failure.cause == "name" and bool(run.unclear)
 
-    def _left_unclear(self, node: ast.stmt, reason: Exception) -> int:
-        """Go on behind a statement of an import that cannot be followed: nothing it does has happened."""
-        self.run.note_unclear(reason, node)
-        if isinstance(node, ast.Raise):
-            raise Thrown(Instance(Native("Exception")))
-        return self._passed_over(node)
-
-    def _passed_over(self, node: ast.stmt) -> int:
-        """Go on behind a statement whose effect is not known."""
+    def _passed_over(self, node: ast.stmt, reason: Exception) -> int:
+        """Go on behind a statement whose effect is not known: nothing that it does has happened."""
+        if self.run.reading is None:
+            self.run.note_unclear(reason, node)
+            if isinstance(node, ast.Raise):
+                raise Thrown(Instance(Native("Exception")))
         if isinstance(node, ast.Return):
             self.run.returned = UNKNOWN
             return RETURN
         self.run.lose(node)
         return NEXT
 
-    def _yield(self, node: ast.stmt, expression: ast.Yield | ast.YieldFrom) -> Generator[PyValue, None, None]:
+    def _yield(self, node: ast.stmt, expression: ast.Yield | ast.YieldFrom) -> Flowing:
         environment = self.run.environment
         if isinstance(expression, ast.YieldFrom):
             for item in self.run.attributes.iterate(self.run.expressions.value(expression.value)):
@@ -227,22 +243,7 @@ class Statements:
             self.run.environment = environment
         for target in node.targets if isinstance(node, ast.Assign) else ():
             self.assign(target, None)
-
-    def _placed(self, node: ast.stmt) -> int:
-        """Carry out a simple statement; an exception remembers where it was raised first."""
-        try:
-            return self._simple(node)
-        except (Thrown, Undecided, OutOfSteps) as raised:
-            placed = raised.error if isinstance(raised, Thrown) else raised
-            if not placed.place[0]:
-                placed.place = (self.run.environment.file, node.lineno)
-            raise
-
-    def _simple(self, node: ast.stmt) -> int:
-        follow: Callable[[ast.stmt], int | None] | None = getattr(self, f"visit_{type(node).__name__}", None)
-        if follow is None:
-            raise Undecided(f"{type(node).__name__} is not interpreted")
-        return follow(node) or NEXT
+        return NEXT
 
     def visit_Import(self, node: ast.Import | ast.ImportFrom) -> None:
         self.run.importer.import_statement(node)
@@ -251,9 +252,12 @@ class Statements:
 
     # ---------------------------------------------------------------------------------------- plain statements
 
-    def visit_Expr(self, node: ast.Expr) -> None:
+    def visit_Expr(self, node: ast.Expr) -> Flowing | None:
+        if isinstance(node.value, _YIELDING):
+            return self._yield(node, node.value)
         if not isinstance(node.value, ast.Constant):
             self.run.expressions.value(node.value)
+        return None
 
     def visit_Pass(self, node: ast.Pass) -> None:
         pass
@@ -327,40 +331,6 @@ class Statements:
         made.maker = maker if isinstance(maker, CodeClass) else None
         self.run.bind(node.name, self._decorated(node.decorator_list, made))
 
-
-def _yielded(node: ast.stmt) -> ast.Yield | ast.YieldFrom | None:
-    value = node.value if isinstance(node, ast.Expr | ast.Assign) else None
-    return value if isinstance(value, ast.Yield | ast.YieldFrom) else None
-
-
-def _name_of_raised(node: ast.expr) -> str:
-    """The class of an exception, as far as the code spells it."""
-    named = node.func if isinstance(node, ast.Call) else node
-    name = named.attr if isinstance(named, ast.Attribute) else getattr(named, "id", "Exception")
-    return "OSError" if name == "WinError" else name if name[:1].isupper() or name[:1] == "_" else "Exception"
-
-
-MAX_TURNS = 2_000
-MAX_TURNS_READ = 24
-"""Turns of ``while`` in a file that is read; most loops that go on for longer wait for something."""
-_LEAVING = (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Raise)
-_DEFINING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-_CHANGING = LOADING.union(LISTS, "chdir environ putenv import_module __import__ exec".split())
-"""Names of what changes the search for DLLs, or loads something."""
-DEEPEST = 3
-"""How many calls deep the code of functions is searched for what concerns DLLs."""
-
-
-class Flow:
-    """Follows statements that have others inside.
-
-    Where a condition is not known, following an import leaves out what cannot concern DLLs, and gives up before what
-    can; reading a file takes one way after the other.
-    """
-
-    def __init__(self, run: PythonRun) -> None:
-        self.run = run
-
     def _condition(self, test: ast.expr, complains: bool = False) -> bool | None:
         """Whether a condition holds, or which way a file that is read takes now; None if that is not known.
 
@@ -375,13 +345,13 @@ class Flow:
 
     # ------------------------------------------------------------------------------------------ branches and loops
 
-    def follow_if(self, node: ast.If) -> Flowing:
+    def visit_If(self, node: ast.If) -> Flowing:
         holds = self._condition(node.test, self._only_complains(node.body))
         if holds is None:
             return self._leave_out(node, [node.body, node.orelse])
-        return (yield from self.run.statements.block(node.body if holds else node.orelse))
+        return (yield from self.block(node.body if holds else node.orelse))
 
-    def follow_for(self, node: ast.For) -> Flowing:
+    def visit_For(self, node: ast.For) -> Flowing:
         found = self.run.expressions.part(node.iter)
         if is_vague(found):
             way = self.run.choose(node)
@@ -393,31 +363,31 @@ class Flow:
             self.run.environment = environment
             if count > MAX_TURNS:
                 raise Undecided("a loop goes on for too long")
-            self.run.statements.assign(node.target, item)
-            flow = yield from self.run.statements.block(node.body)
+            self.assign(node.target, item)
+            flow = yield from self.block(node.body)
             if flow in (BREAK, RETURN):
                 return NEXT if flow == BREAK else flow
         self.run.environment = environment
-        return (yield from self.run.statements.block(node.orelse))
+        return (yield from self.block(node.orelse))
 
-    follow_asyncfor = follow_for
+    visit_AsyncFor = visit_For
 
-    def follow_while(self, node: ast.While) -> Flowing:
+    def visit_While(self, node: ast.While) -> Flowing:
         for _ in range(MAX_TURNS if self.run.reading is None else MAX_TURNS_READ):
             holds = self.run.truth(self.run.expressions.part(node.test))
             way = self.run.choose(node) if holds is None else holds
             if way is None:
                 return self._leave_out(node, [node.body])
             if not way:
-                return (yield from self.run.statements.block(node.orelse))
-            flow = yield from self.run.statements.block(node.body)
+                return (yield from self.block(node.orelse))
+            flow = yield from self.block(node.body)
             if flow in (BREAK, RETURN) or holds is None:  # the next turn would be the same
                 return flow if flow == RETURN else NEXT
         if self.run.reading is not None:
             return NEXT
         raise Undecided("a loop goes on for too long")
 
-    def follow_match(self, node: ast.Match) -> Flowing:
+    def visit_Match(self, node: ast.Match) -> Flowing:
         subject = self.run.expressions.part(node.subject)
         for case in node.cases:
             fits = self._fits(case.pattern, subject)
@@ -427,7 +397,7 @@ class Flow:
             if fits is None:
                 return self._leave_out(node, [one.body for one in node.cases])
             if fits:
-                return (yield from self.run.statements.block(case.body))
+                return (yield from self.block(case.body))
         return NEXT
 
     def _fits(self, pattern: ast.pattern, subject: PyValue) -> bool | None:
@@ -474,7 +444,7 @@ class Flow:
 
     # ------------------------------------------------------------------------------------------------ exceptions
 
-    def follow_try(self, node: ast.Try) -> Flowing:
+    def visit_Try(self, node: ast.Try) -> Flowing:
         environment, depth = self.run.environment, self.run.depth
         try:
             flow = yield from self._tried(node, environment, depth)
@@ -484,7 +454,7 @@ class Flow:
             raise
         return (yield from self._finally(node, flow))
 
-    follow_trystar = follow_try
+    visit_TryStar = visit_Try
 
     def _tried(self, node: ast.Try, environment: Namespace, depth: int) -> Flowing:
         """The body, and the handler or the ``else`` behind it."""
@@ -492,7 +462,7 @@ class Flow:
         around = len(self.run.guards)
         self.run.guards.append(node)
         try:
-            flow = yield from self.run.statements.block(node.body)
+            flow = yield from self.block(node.body)
         except Thrown as thrown:
             self.run.environment, self.run.depth = environment, depth
             failed = thrown
@@ -500,11 +470,11 @@ class Flow:
             del self.run.guards[around:]
         if failed is not None:
             return (yield from self._handle(node, failed))
-        return flow if flow != NEXT else (yield from self.run.statements.block(node.orelse))
+        return flow if flow != NEXT else (yield from self.block(node.orelse))
 
     def _finally(self, node: ast.Try, flow: int = NEXT) -> Flowing:
         returned = self.run.returned
-        last = yield from self.run.statements.block(node.finalbody)
+        last = yield from self.block(node.finalbody)
         if last != NEXT:
             return last
         self.run.returned = returned
@@ -525,7 +495,7 @@ class Flow:
                 self.run.bind(handler.name, thrown.error)
             self.run.handled.append(thrown.error)
             try:
-                return (yield from self.run.statements.block(handler.body))
+                return (yield from self.block(handler.body))
             finally:
                 self.run.handled.pop()
         raise thrown
@@ -538,19 +508,19 @@ class Flow:
 
     # ------------------------------------------------------------------------------------------------- with
 
-    def follow_with(self, node: ast.With) -> Flowing:
+    def visit_With(self, node: ast.With) -> Flowing:
         return (yield from self._with(node, 0))
 
-    follow_asyncwith = follow_with
+    visit_AsyncWith = visit_With
 
     def _with(self, node: ast.With, at: int) -> Flowing:
         if at == len(node.items):
-            return (yield from self.run.statements.block(node.body))
+            return (yield from self.block(node.body))
         item = node.items[at]
         manager = self.run.expressions.part(item.context_expr)
         entered = self.enter(manager)
         if item.optional_vars is not None:
-            self.run.statements.assign(item.optional_vars, entered)
+            self.assign(item.optional_vars, entered)
         environment, depth = self.run.environment, self.run.depth
         around = len(self.run.guards)
         if isinstance(manager, Managed) and manager.kind == "generator":
@@ -642,6 +612,13 @@ class Flow:
         return isinstance(found, Instance)
 
 
+def _name_of_raised(node: ast.expr) -> str:
+    """The class of an exception, as far as the code spells it."""
+    named = node.func if isinstance(node, ast.Call) else node
+    name = named.attr if isinstance(named, ast.Attribute) else getattr(named, "id", "Exception")
+    return "OSError" if name == "WinError" else name if name[:1].isupper() or name[:1] == "_" else "Exception"
+
+
 class _Concern(NamedTuple):
     """What is in a statement, or an expression, that may concern DLLs."""
 
@@ -659,10 +636,9 @@ def _concern_of(node: ast.AST) -> _Concern:
     """The same for every time that a node is asked about, so that its tree is walked once."""
     known: _Concern | None = getattr(node, "concern", None)
     if known is None:
-        inside = list(ast.walk(node))
+        inside = list(nodes_in(node))
         # A ``return`` in a function that is only defined here does not leave the code around it.
-        defined = {id(inner) for outer in inside if isinstance(outer, _DEFINING) for inner in ast.walk(outer)}
-        leaving = [one for one in inside if isinstance(one, _LEAVING) and id(one) not in defined]
+        leaving = [one for one in nodes_in(node, FUNCTIONS) if isinstance(one, _LEAVING)]
         known = _Concern(
             len(inside),
             any(getattr(one, "attr", getattr(one, "id", "")) in _CHANGING for one in inside),
