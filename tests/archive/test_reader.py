@@ -11,8 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from tests.archive.byhand import Entry, build_zip, deflate, extra_field, wheel_entries
 from tests.support.tables import named_cases
@@ -86,32 +84,6 @@ def test_extra_fields_about_sizes_and_names_are_left_out():
 
 # --------------------------------------------------------------------------------------------------------------- reader
 # The reader: what zipfile sees, what limits stop, and what damage says.
-
-
-NAME = st.text(st.characters(codec="utf-8", exclude_characters="\\/\0", exclude_categories=["Cc", "Cs"]), min_size=1)
-MEMBERS = st.dictionaries(NAME, st.binary(max_size=3000) | st.just(b"z" * 700_000), max_size=6)
-
-
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(MEMBERS, st.sampled_from([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED]), st.binary(max_size=20))
-@pytest.mark.slow
-def test_everything_zipfile_writes_is_read_alike(tmp_path, files, method, prefix):
-    path = tmp_path / "x.whl"
-    with path.open("wb") as out:
-        out.write(prefix)
-        with zipfile.ZipFile(out, "w", method) as written:
-            for name, data in files.items():
-                written.writestr(name, data)
-    with Archive.open(path) as archive, zipfile.ZipFile(path) as other:
-        assert [member.name for member in archive.members] == other.namelist()
-        for member, info in zip(archive.members, other.infolist(), strict=True):
-            assert (member.usize, member.csize, member.crc) == (info.file_size, info.compress_size, info.CRC)
-            assert (member.header_offset, member.external_attr) == (info.header_offset, info.external_attr)
-            assert (member.method, member.flags) == (info.compress_type, info.flag_bits)
-            assert archive.read(member) == other.read(info)
-            assert archive.find(member.name) == member
-        more = {fault.kind for fault in check_archive(archive)} - {fault.kind for fault in archive.faults}
-        assert more == ({"hidden-data"} if prefix else set())
 
 
 @named_cases(
@@ -262,19 +234,6 @@ def test_the_list_of_faults_has_an_end(tmp_path):
     with Archive.open(path) as archive:
         assert len(archive.faults) == 10_001
         assert archive.faults[-1].message == "and 50 more members like this"
-
-
-@pytest.mark.slow
-def test_more_members_than_16_bits_can_count(tmp_path):
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as written:
-        for number in range(70_000):
-            written.writestr(zipfile.ZipInfo(f"some/folder/file-{number}.txt"), b"")
-    path = tmp_path / "x.whl"
-    path.write_bytes(out.getvalue())
-    with Archive.open(path) as archive:
-        assert len(archive.members) == 70_000
-        assert check_archive(archive) == ()
 
 
 # -------------------------------------------------------------------------------------------------- reading

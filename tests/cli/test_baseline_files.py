@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.report.samples import broken_torch, clean_wheel
 from tests.support.schemas import validate
@@ -88,20 +85,6 @@ def test_a_file_that_is_no_baseline(tmp_path, text):
     (tmp_path / "known.json").write_text(text)
     with pytest.raises(InputError, match="is not a baseline"):
         Baseline.read(tmp_path / "known.json")
-
-
-TORCH = broken_torch()
-VALUE = st.none() | st.booleans() | st.integers() | st.text(max_size=5)
-KEY = st.sampled_from(["distribution", "code", "severity", "subject", "detail", "paths"])
-ENTRY = st.dictionaries(KEY, VALUE | st.lists(VALUE, max_size=3) | st.dictionaries(KEY, VALUE, max_size=2), max_size=6)
-
-
-@given(VALUE | ENTRY | st.lists(VALUE | ENTRY, max_size=3))
-def test_any_entries_give_a_baseline_or_a_fault(tmp_path_factory, findings):
-    path = tmp_path_factory.getbasetemp() / "known.json"
-    path.write_text(json.dumps({"schema": "wheelfix.baseline/1", "findings": findings}), encoding="utf-8")
-    with contextlib.suppress(InputError):
-        Baseline.read(path).stale([TORCH])
 
 
 def test_a_file_nested_without_end(tmp_path):

@@ -6,17 +6,13 @@ import os
 from unittest import mock
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from tests.support.wheels import build_wheel, library
 from wheelfix.cli.commands import COMMANDS
 from wheelfix.cli.parsers import command_parser
 from wheelfix.cli.settings import (
-    KeyLines,
     Setting,
     find_file,
-    keys_in,
     read_configuration,
     read_settings,
     vocabulary,
@@ -117,29 +113,6 @@ def test_no_utf8(tmp_path):
         read_configuration(tmp_path / "wheelfix.toml")
 
 
-OPTIONS = ["fail-on", "ignore", "verify", "jobs", "root", "report", "wheel-dir"]
-KEYS = st.sampled_from([*OPTIONS, "wheels", "scan", "repair", "nope", '"a.b"', "x.y", "fail_on"])
-VALUES = st.sampled_from(
-    ['"error"', "1", "true", "[]", '["a", "b"]', "{}", "{ jobs = 1 }", "1.5", "1979-05-27", "[[1]]"]
-)
-HEADERS = st.sampled_from(["[wheels]", '[wheels."t*"]', "[scan]", "[repair.x]", "[[scan]]", "[tool.wheelfix]", ""])
-LINES = st.one_of(HEADERS, st.builds("{} = {}".format, KEYS, VALUES), st.text(max_size=20))
-
-
-@example("wheel-dir = 2026", "wheelfix.toml")
-@given(st.lists(LINES, max_size=8).map("\n".join), st.sampled_from(["wheelfix.toml", "pyproject.toml"]))
-def test_any_text_gives_settings_or_a_fault(tmp_path_factory, text, name):
-    path = tmp_path_factory.getbasetemp() / "any" / name
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(text, encoding="utf-8", errors="replace")
-    try:
-        found = read_configuration(path)
-    except UsageError as error:
-        assert name in error.what  # noqa: PT017  # either outcome is right
-    else:
-        assert all(item.key in OPTIONS for item in found)
-
-
 @pytest.mark.parametrize("text", ["tool = 1", "[tool]\nwheelfix = 1"])
 def test_a_project_file_whose_table_is_none(tmp_path, text):
     with pytest.raises(UsageError, match=r"tool\.wheelfix is not a table"):
@@ -168,40 +141,6 @@ class TestFinding:
 
 # ------------------------------------------------------------------------------------------------------------ tomllines
 # The line of each key in a TOML text, for messages about it.
-
-
-TEXT = """\
-[project]
-name = "x"
-
-[tool.wheelfix]
-ignore = ["WF605"]
-scan.verbose = true
-
-[[tool.wheelfix.wheels]]
-match = "a*"
-[tool."wheelfix".'repair']
-in-place = { deep = 1 }
-"""
-
-
-@pytest.mark.parametrize(
-    "keys, line",
-    [
-        (("ignore",), 5),
-        (("scan", "verbose"), 6),
-        (("wheels", "match"), 9),
-        (("repair", "in-place", "deep"), 11),
-        (("unknown",), 4),
-    ],
-)
-def test_a_key_has_a_line_or_that_of_the_table_around_it(keys, line):
-    assert KeyLines(TEXT, ("tool", "wheelfix")).find(keys) == line
-
-
-@pytest.mark.parametrize("line", ["", "a b = [1]", "[", "[a b]", "# [a]"])
-def test_a_line_without_keys(line):
-    assert keys_in(line) == ()
 
 
 # ------------------------------------------------------------------------------------------------------------- settings

@@ -96,19 +96,6 @@ def test_a_difference_fails_the_job(monkeypatch, capsys, tmp_path):
     assert windows_check.main([]) == 0
 
 
-def test_tables_are_made_again_every_week():
-    tree = read("refresh.yml")
-    assert tree[True]["schedule"]  # YAML reads the key "on" as a truth value
-    steps = tree["jobs"]["refresh"]["steps"]
-    script = "\n".join(step.get("run", "") for step in steps)
-    assert (
-        script.index("python -m tools.refresh")
-        < script.index("python -m tools.make_docs")
-        < script.index("gh pr create")
-    )
-    assert "python -m tools.export_tables wheelfix-tables.json" in str(read("release.yml")["jobs"]["build"]["steps"])
-
-
 def test_a_release_needs_no_password():
     jobs = read("release.yml")["jobs"]
     assert jobs["publish"]["needs"] == "build"

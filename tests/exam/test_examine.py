@@ -17,7 +17,6 @@ from wheelfix import scan
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.model import Severity, Verdict
 
-DEBUG = {"VCRUNTIME140D.dll": ["x"], "ucrtbased.dll": ["y"]}
 MACH_O, ELF = b"\xcf\xfa\xed\xfe" + bytes(600), b"\x7fELF" + bytes(600)
 
 

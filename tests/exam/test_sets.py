@@ -39,15 +39,6 @@ def flux(folder, code=ADDS_ITS_BIN, *, version="2.1", exports=("f",), machine=Ma
     return build_wheel(folder, "flux", version, files=files)
 
 
-CORE = extension("flux.dll", name="core")
-ADDS = "import os\nos.add_dll_directory(os.path.dirname(__file__))\n"
-LOADS = "import ctypes, os\nctypes.CDLL(os.path.join(os.path.dirname(__file__), 'flux.dll'))\n"
-HELPER = """import inspect, os
-def prepare():
-    os.add_dll_directory(os.path.dirname(inspect.getmodule(inspect.stack()[1][0]).__file__))
-"""
-
-
 def test_code_that_knows_nothing_of_a_distribution_does_not_add_its_folder(tmp_path):
     """numpy computes names of modules, too: no reason to doubt that another distribution's folder is missing."""
     files = {"user/__init__.py": "import mid\n", "user/_ext.pyd": "imports flux.dll"}

@@ -12,7 +12,6 @@ from fuzz.seeds import seeds
 from fuzz.targets import TARGETS
 from fuzz.wheels import PARTS, SLOTS
 from tools.forge import forge_dll
-from wheelfix.archive.record import STRONG
 
 corpus = functools.cache(seeds)
 SLOW = {"scan", "repair", "error-text", "diagnose", "patterns", "installers", "package-code"}
@@ -22,18 +21,6 @@ SLOW = {"scan", "repair", "error-text", "diagnose", "patterns", "installers", "p
 def few(count: int) -> settings:
     """The same few examples every time: what is found by chance belongs into the fuzzer."""
     return settings(max_examples=count, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
-
-
-@st.composite
-def damaged(draw: st.DrawFn, target: str) -> bytes:
-    """A seed with some bytes replaced, put in between or cut out."""
-    data = bytearray(draw(st.sampled_from(corpus(target))))
-    for _ in range(draw(st.integers(1, 4))):
-        at = draw(st.integers(0, len(data)))
-        piece = draw(st.binary(max_size=8))
-        taken = draw(st.sampled_from((0, 1, len(piece), 64)))
-        data[at : at + taken] = piece
-    return bytes(data)
 
 
 def _marks(name: str) -> list[pytest.MarkDecorator]:
@@ -46,41 +33,6 @@ def _marks(name: str) -> list[pytest.MarkDecorator]:
 def test_every_seed(name):
     for data in dict.fromkeys(corpus(name)):
         TARGETS[name](data)
-
-
-@pytest.mark.slow
-@pytest.mark.long  # `python dev.py fuzz` does the same in CI
-@pytest.mark.parametrize("name", TARGETS)
-def test_damaged_seeds(name):
-    @few(25 if name in SLOW else 120)
-    @given(damaged(name))
-    def holds(data: bytes) -> None:
-        TARGETS[name](data)
-
-    holds()
-
-
-FIELDS = st.text(st.characters(codec="utf-8"), max_size=12)
-HASHES = st.builds(
-    "{}={}".format,
-    st.sampled_from((*STRONG, "md5", "sha1", "shake_128")) | FIELDS,
-    st.text("abcABC012-_=", max_size=90),
-)
-QUOTED = st.one_of(FIELDS, FIELDS.map(lambda text: '"' + text.replace('"', '""') + '"'))
-
-
-@pytest.mark.slow
-@few(80)
-@given(st.lists(st.lists(QUOTED | HASHES | st.integers().map(str), max_size=4).map(",".join)), st.sampled_from("\n\r"))
-def test_rows(rows, end):
-    TARGETS["record"](end.join(rows).encode())
-
-
-@pytest.mark.slow
-@few(80)
-@given(st.text(st.characters(codec="utf-8")), st.sampled_from(["utf-8", "utf-16", "utf-16-le", "utf-32"]))
-def test_texts(text, encoding):
-    TARGETS["error-text"](f'OSError: [WinError 126] {text} Error loading "C:\\{text}.dll"'.encode(encoding))
 
 
 NAMES = st.text(st.characters(codec="ascii", exclude_characters="\0"), min_size=1, max_size=20)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from wheelfix.knowledge.cards import (
-    architecture,
     build_flags,
     close_names,
     named_cards,
@@ -76,10 +75,6 @@ def test_the_number_alone(name, number, expected):
     assert library_version(name, stated(number)) == expected
 
 
-def test_a_newer_library_compares_as_newer_although_its_file_version_is_smaller():
-    assert library_version("curand64_10.dll", stated(1030)) > library_version("curand64_10.dll", stated(10210))
-
-
 def test_toolkits_of_a_file():
     assert toolkits_of_file("nvrtc64_112_0.dll", stated(9000, "", "NVIDIA CUDA 11.8.89 NVRTC Library")) == {"11.8"}
     assert toolkits_of_file("nvrtc64_112_0.dll", None) == frozenset()
@@ -96,20 +91,6 @@ def test_every_library_of_a_toolkit_has_a_version_that_its_name_admits():
 
 # ---------------------------------------------------------------------------------------------------------------- cards
 # Graphics cards and who still serves them.
-
-
-def test_kepler_ends_with_cuda_11_8():
-    kepler = architecture((3, 5))
-    assert (kepler.name, kepler.generation) == ("sm_35", "Kepler")
-    assert kepler.compiles_with((11, 7))
-    assert not kepler.compiles_with((12, 0))
-    assert kepler.cudnn_has == "8.7.0"
-
-
-def test_blackwell_begins_with_cuda_12_8():
-    blackwell = architecture((12, 0))
-    assert not blackwell.compiles_with((12, 6))
-    assert blackwell.compiles_with((13, 0))
 
 
 def test_build_flags():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.tables import named_cases
 from wheelfix.knowledge.companions import (
     CompanionNeed,
     companions_of,
@@ -28,17 +27,6 @@ def test_parts_of_one_release_belong_together():
     assert not cudnn.belong_together(name, "cudnn_ops64_9.dll")
 
 
-def test_visual_studios_llvm_openmp_may_not_be_passed_on():
-    family = family_of("libomp140.x86_64.dll")
-    assert not family.redistribute
-    assert "debug_nonredist" in family.note
-
-
-def test_classify_names_the_family_of_a_vendors_dll():
-    answer = classify("cudnn64_8.dll")
-    assert (answer.kind, answer.detail) == ("vendor", "cuDNN, by NVIDIA")
-
-
 def test_the_tables_of_cuda_know_names_of_nvidia_only():
     """They are not asked about others."""
     assert not [name for name in cuda_table().by_name if not is_of_nvidia(name)]
@@ -59,25 +47,6 @@ def test_pythons_own_runtime_is_known_for_few_releases():
 
 # ----------------------------------------------------------------------------------------------------------- companions
 # What DLLs load by name at run time.
-
-
-@named_cases(
-    "version, strength",
-    {
-        "unknown release": (None, "expected"),
-        "unreadable release": ("not a version", "expected"),
-        "a number that is no release": ("6.14.11.8020", "expected"),
-        "before 8.3": ("8.2.1.32", None),
-        "after 8.3": ("8.9.4.25", "required"),
-    },
-)
-def test_zlibwapi_depends_on_cudnns_release(version, strength):
-    needs = [need for need in companions_of("cudnn64_8.dll", version=version) if need.name == "zlibwapi.dll"]
-    assert [need.strength for need in needs] == ([strength] if strength else [])
-
-
-def test_cudnn_9_links_zlib_itself_from_9_2_on():
-    assert not any(need.matches("zlibwapi.dll") for need in companions_of("cudnn64_9.dll", version="9.5.0"))
 
 
 def test_cudnn_9_brings_later_parts_along():
@@ -116,11 +85,6 @@ def test_the_delay_imports_that_matter():
     assert needs_in_practice("caffe2_nvrtc.dll", "nvcuda.dll") is None
 
 
-def test_the_text_of_what_happens_names_the_file():
-    need = companions_of("cudnn64_8.dll")[0]
-    assert "Could not locate cudnn_ops_infer64_8.dll." in need.without
-
-
 def every_need() -> list[CompanionNeed]:
     parents = [
         *(f"cudnn64_{v}.dll" for v in (8, 9)),
@@ -144,8 +108,3 @@ def test_a_name_of_many_packages_tells_nothing_alone():
     """_core and _ext are modules of many packages; the table has only those of some."""
     names = {name for package, name in runtime_needs() if not package}
     assert not {"_ext", "_core", "_c", "lib", "_lib", "core"} & names
-
-
-def test_torch_is_left_out():
-    """Its builds for CUDA need more than the runtime."""
-    assert not {"torch", "torchvision", "torchaudio"} & {package for package, _ in runtime_needs()}

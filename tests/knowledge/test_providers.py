@@ -31,7 +31,6 @@ from wheelfix.knowledge.provider_index import (
 )
 from wheelfix.knowledge.providers import (
     distributions,
-    dlls_with,
     module_owners,
     owners_of,
     pip_packages,
@@ -82,12 +81,6 @@ def test_a_dll_that_moved_to_another_folder():
 def test_a_module_that_newer_releases_no_longer_have():
     # ctranslate2 3.24.0 imports pkg_resources first; a distribution of that name was taken for unknown.
     assert module_owners()["pkg_resources"] == ("setuptools",)
-
-
-def test_what_every_remedy_asks_for_is_found_once():
-    assert "c10.dll" in dlls_with("torch")
-    assert dlls_with("torch") is dlls_with("torch")
-    assert provider_index().names is provider_index().names
 
 
 def test_the_tool_lists_what_a_wheel_has():
@@ -261,14 +254,6 @@ def test_every_line_is_found(count):
 
 class TestShippedIndex:
     """The tables that come with wheelfix."""
-
-    def test_known_facts(self):
-        index = provider_index()
-        assert index.ships("mkl", ">=2022", "mkl_intel_thread.1.dll").ships is Ships.NO
-        assert index.ships("torch", ">=2", "c10.dll").folders == ("Lib/site-packages/torch/lib",)
-        assert index.ships("pyqt6-webengine-qt6", ">=6.11", "qt6webenginecore.dll").ships is Ships.YES
-        assert index.ships("kivy-deps-sdl2", "", "sdl2.dll").folders == ("share/sdl2/bin",)
-        assert "pyside6-essentials" in {required.name for required in index.requirements("pyside6") or ()}
 
     @pytest.mark.parametrize("table", [DISTRIBUTIONS_TABLE, DLLS_TABLE])
     def test_lines_are_sorted_and_of_one_key_each(self, table):

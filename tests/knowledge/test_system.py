@@ -19,13 +19,11 @@ from wheelfix.knowledge.targets import (
     NAMES,
     State,
     chosen_targets,
-    functions_since,
     known_target,
     missing_exports,
     parse_cep28,
     parse_target_list,
     presence,
-    release,
     unknown_exports,
 )
 from wheelfix.model import Machine
@@ -236,11 +234,3 @@ def test_condas_lists_are_targets():
 def test_json_that_is_no_list_of_conda_is_refused(text):
     with pytest.raises(InputError, match=r"JSON|CEP 28"):
         parse_cep28(text, "x.json")
-
-
-def test_since_when_functions_exist():
-    build, fact = functions_since()["kernel32.dll", "SetThreadDescription"]
-    assert build == 14393
-    assert "sdk-api" in fact.source
-    assert release(17763) == "Windows 10 1809 (build 17763)"
-    assert release(1) == "build 1"

@@ -116,14 +116,3 @@ def test_each_module_does_in_a_fresh_process_what_is_predicted(native, case_root
     found = [line for lines, _ in results for line in lines]
     if found:
         pytest.fail("\n".join(found[:20]), pytrace=False)
-
-
-def test_a_sibling_matters_in_some_packages():
-    """What this test is there for does come up: a module that only a sibling's load could save."""
-    packages = [generate(seed) for seed in range(COUNT)]
-    assert any(
-        need in {other.name for other in package.dlls} and f"{dll.folder}/{need}" not in {d.path for d in package.dlls}
-        for package in packages
-        for dll in package.dlls
-        for need, _ in dll.imports
-    )

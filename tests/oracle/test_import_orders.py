@@ -10,7 +10,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -173,14 +173,3 @@ def test_each_import_does_in_its_place_what_is_predicted(native, case_root, firs
     found = [line for lines, _ in results for line in lines]
     if found:
         pytest.fail("\n".join(found[:60]), pytrace=False)
-
-
-@pytest.mark.slow
-def test_orders_matter_in_many_sets():
-    """What this is there for does come up: the same module works in one order and fails in another."""
-    count = 0
-    for seed in range(40):
-        together = generate(seed)
-        reverse = replace(together, order=together.order[::-1])
-        count += together.predicted(Machine.ARM64) != reverse.predicted(Machine.ARM64)
-    assert count > 10

@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.pe.raw import OFFSET, RVA, raw_pe
 from tests.pe.wheels import FOLDER, WHEELS, members, wheel
@@ -135,14 +133,6 @@ def test_too_many_entries(monkeypatch):
     found = cuda(container(*[entry(SASS, 80)] * 20))
     assert found.entries == {"sm_80": 10}
     assert "more than 10" in found.oddities[0]
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.binary(max_size=400), st.integers(0, 200))
-def test_any_bytes_never_raise(noise, at):
-    good = container(entry(SASS, 80), entry(PTX, 80, b"x" * 20))
-    spoiled = good[:at] + noise + good[at + len(noise) :]
-    read_gpu_code(MemorySource(raw_pe(spoiled + good).replace(b".rdata\0\0", b".nv_fatb")))
 
 
 def ptx_versions(source: ByteSource) -> Iterator[tuple[int, bytes, bytes]]:

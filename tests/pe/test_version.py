@@ -89,12 +89,6 @@ def test_a_block_without_numbers():
     assert parse_version(leaf(value=bytes(52))) == FileVersion()
 
 
-def test_cut_anywhere_is_never_a_traceback():
-    whole = leaf(block("0409", children=padded(string("A", "one"))))
-    for length in range(len(whole)):
-        parse_version(whole[:length])
-
-
 def resources(languages: dict[int, bytes]) -> bytes:
     """A tree with one version resource in several languages."""
 

@@ -8,13 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.oracle.torchcode import loading_code
-from tests.real import builder
-from tests.real.builder import Machinery
-from tests.real.commands import repair, scan
-from tests.real.vendors import Unpacked
-from tests.support import tiers
-from tests.support.tables import named_cases
 from tests.support.tiers import wheel
 from tests.support.wheels import ALONE
 from tools import example
@@ -82,76 +75,3 @@ def test_a_torch_like_wheel_is_repaired_from_the_index_alone(tmp_path, run):
     fetched = sum(path.stat().st_size for path in (tmp_path / "cache").rglob("*") if path.is_file())
     assert fetched <= 1.3 * sum(packed[one["target"]] for one in additions)
     run("scan", repaired, "--no-discover")
-
-
-# -------------------------------------------------------------------------------------------------------------- builder
-# The story of a builder with several toolkits: what is chosen for each DLL, and that no trap is taken.
-
-TORCH = "torch-2.4.0-cp311-cp311-win_amd64.whl"
-
-
-@pytest.fixture(scope="module")
-def machine(tmp_path_factory: pytest.TempPathFactory) -> Machinery:
-    """The builder's machine, laid out once."""
-    unpacked = Unpacked(tmp_path_factory.mktemp("unpacked"))
-    return builder.machine(unpacked, tmp_path_factory.mktemp("machine"))
-
-
-@pytest.fixture(scope="module")
-def broken(machine: Machinery, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel that was packed with nothing but its own DLLs."""
-    return builder.wheel(tmp_path_factory.mktemp("dist"), machine, loading_code(tiers.wheel(TORCH)))
-
-
-def named(roots: tuple[Path, ...]) -> list[str | Path]:
-    """The roots as options."""
-    return [word for root in roots for word in ("--root", root)]
-
-
-def test_before_it_is_broken(broken, tmp_path):
-    status, report = scan(broken, tmp_path)
-    assert (status, report["verdict"]) == (1, "broken")
-    assert report["first_failure"]["code"] == 126
-
-
-@named_cases("step", {"as-named": 1, "reversed": -1})
-def test_every_dll_comes_from_where_it_should(machine, broken, tmp_path, step):
-    done = repair(broken, tmp_path, *named(machine.roots[::step]), "--compression", "store")
-    chosen = {
-        addition["name"]: Path(addition["source"]["path"]).relative_to(machine.folder).as_posix()
-        for addition in done.plan["additions"]
-    }
-    # Of two named roots that fit the first wins: v11.8 has cuDNN for CUDA 11 in its bin, too.
-    first = dict.fromkeys(builder.CUDNN_PARTS, "CUDA/v11.8/bin") if step == 1 else {}
-    expected = {**machine.expected, **first}
-    wrong = {name: path for name, path in chosen.items() if not path.startswith(expected.get(name, "nowhere"))}
-    assert wrong == {}
-    assert set(chosen) == set(expected)
-    releases = {taken["toolkit"]: taken for taken in done.plan["releases"]}
-    assert {name: taken["release"] for name, taken in releases.items()} == {
-        "CUDA": "11.7",
-        "oneMKL": "2025.3",
-        "oneTBB": "2023.2",
-    }
-    assert [text.partition(":")[0] for text in releases["CUDA"]["refused"]] == ["CUDA 11.4", "CUDA 11.8", "CUDA 12.9"]
-    status, report = scan(done.path, tmp_path)
-    assert (status, report["first_failure"]) == (0, None)
-
-
-def test_each_refusal_is_reported(machine, broken, tmp_path):
-    done = repair(broken, tmp_path, *named(machine.roots), "--compression", "store")
-    reasons = {
-        (addition["name"], Path(entry["path"]).relative_to(machine.folder).as_posix()): entry["reason"]
-        for addition in done.plan["additions"]
-        for entry in addition["rejected"]
-    }
-    assert "of CUDA 11.8; this wheel takes" in reasons["curand64_10.dll", "CUDA/v11.8/bin/curand64_10.dll"]
-    assert "of CUDA 11.4; this wheel takes" in reasons["curand64_10.dll", "CUDA/v11.4/bin/curand64_10.dll"]
-    assert "git-lfs pointer" in reasons["cudnn64_8.dll", "clone/cudnn64_8.dll"]
-    archive = "cudnn-windows-x86_64-8.9.7.29_cuda12-archive/bin/cudnn64_8.dll"
-    assert "for CUDA 12; the wheel is for CUDA 11.7" in reasons["cudnn64_8.dll", archive]
-    old = "oneAPI-2023/mkl/2023.2.0/redist/intel64/mkl_intel_thread.2.dll"
-    assert builder.NEW_SYMBOL in reasons["mkl_intel_thread.2.dll", old]
-    assert "only forwards" in reasons["libiomp5md.dll", "conda/Library/bin/libiomp5md.dll"]
-    assert "debug build" in reasons["uv.dll", "vcpkg/debug/bin/uv.dll"]
-    assert "for x86" in reasons["zlibwapi.dll", "zlib/dll_x86/zlibwapi.dll"]

@@ -172,15 +172,6 @@ def _is_exact(file: RootFile, index: MadeUp) -> bool:
 
 
 @pytest.mark.slow
-@given(roots(), WANTED)
-def test_what_is_taken_serves(files, wanted):
-    _, found, _ = take(files, wanted)
-    for outcome in found.values():
-        if outcome.winner:
-            assert outcome.winner.path.startswith("amd64-f-")
-
-
-@pytest.mark.slow
 @given(roots(), WANTED, st.data())
 def test_the_order_of_roots_does_not_matter(files, wanted, data):
     one, found, _ = take(files, wanted)

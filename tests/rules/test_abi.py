@@ -81,9 +81,6 @@ def test_abi3_claims_against_symbols(tag, symbols, requires, expected):
         assert "Py_LIMITED_API=0x03070000" in found.hint
 
 
-CORE = "from . import _core\n"
-
-
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 12345\n"
 PATCHED = "import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), os.pardir, 'pkg.libs'))\n"
 

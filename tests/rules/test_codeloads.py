@@ -14,7 +14,6 @@ from wheelfix.model import ScanReport, Severity
 from wheelfix.pycode.budget import NOT_PYTHON, budget_of
 
 HERE = "import os, sys, ctypes\nhere = os.path.dirname(__file__)\n"
-LOAD = HERE + "ctypes.CDLL(os.path.join(here, 'core.dll'))\n"
 
 
 def found(report: ScanReport) -> list[tuple[str, Severity, str]]:
@@ -93,11 +92,6 @@ def test_code_that_was_not_read(given_up, loading, severity, said):
     items = run(seen, "WF207")
     assert [str(item.severity) for item in items] == ([severity] if severity else [])
     assert all(said in item.message for item in items)
-
-
-UNKNOWN = "import random, ctypes\nif random.random() < 2:\n    ctypes.CDLL('kernel32.dll')\n"
-TOP = "pkg-1.0.dist-info/top_level.txt"
-MANGLED = "pkg-1.0.data/platlib/msvcp140-a4c2229bdc2a2a630acdc095b4d86008.dll"
 
 
 def test_a_large_module_is_searched_before_it_is_an_excuse(tmp_path, monkeypatch):

@@ -14,7 +14,7 @@ from tests.real.listing import listed
 from tests.support.tables import named_cases
 from tests.support.wheels import build_wheel
 from tools import compare
-from tools.compare import Answer, Row, Subject, Version, crash_in, differences, page, subjects, usual_base
+from tools.compare import Answer, Row, Subject, Version, differences, page, subjects, usual_base
 from tools.damages import damage
 
 RECORD = "p-1.0.dist-info/RECORD"
@@ -115,20 +115,6 @@ def test_the_page():
         "- Oops\n"
         "```\n"
     )
-
-
-@named_cases(
-    "code, err, crash, expected",
-    {
-        "findings": (1, "", "", ""),
-        "unreadable": (3, "not a wheel", "", ""),
-        "exit code": (4, "no space", "", "exit code 4: no space"),
-        "bug": (4, "x.whl: this should not have happened", "", "x.whl: this should not have happened"),
-        "died": (-1, "", "ended with -11", "ended with -11"),
-    },
-)
-def test_what_counts_as_a_crash(code, err, crash, expected):
-    assert crash_in({"code": code, "out": "", "err": err, "crash": crash}) == expected
 
 
 @pytest.fixture

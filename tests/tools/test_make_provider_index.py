@@ -16,7 +16,6 @@ from tools.make_provider_index import Survey, best_wheels, sample, series, surve
 from tools.package_index import IndexFault, IndexFile, PackageIndex
 from tools.remote_wheel import Contents, comparable, dlls_of, modules_of, read_contents, requires_of
 from wheelfix.knowledge.provider_index import ProviderIndex, RequiredEntry
-from wheelfix.remote.transport import Patience
 
 LARGE = random.Random(7).randbytes(400_000)
 MKL = {"mkl-2.0.data/data/Library/bin/MKL_core.2.dll": LARGE, "mkl-2.0.data/data/Library/lib/mkl.lib": b"x"}
@@ -53,14 +52,6 @@ def test_a_large_file_is_not_read_whole(served, monkeypatch):
     index, file = _file(served, "mkl")
     with pytest.raises(IndexFault, match="is not downloaded"):
         read_contents(index, file)
-
-
-def test_a_damaged_wheel_is_a_fault_that_names_it(served, tmp_path):
-    served.add("mkl-2.0-py3-none-win_amd64.whl", MKL)
-    served.projects["mkl"]["mkl-2.0-py3-none-win_amd64.whl"] = LARGE
-    survey = Survey(PackageIndex(served.url), tmp_path)
-    assert survey.distribution("mkl", pure=False) == []
-    assert "mkl-2.0-py3-none-win_amd64.whl" in survey.faults[0]
 
 
 def test_a_second_run_asks_for_nothing_that_is_known(served, tmp_path):
@@ -117,13 +108,6 @@ def test_tables_are_not_replaced_by_what_a_broken_index_gives(served, tmp_path, 
     assert make_provider_index.main(command) == 1
     assert not (tmp_path / "provider_dlls.txt").exists()
     assert "too many faults" in capsys.readouterr().err
-
-
-def test_an_index_that_does_not_answer(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
-    monkeypatch.setattr(package_index, "PATIENCE", Patience(tries=1))
-    assert make_provider_index.main(["--only", "--cache", str(tmp_path), "--output", str(tmp_path)]) == 1
-    assert "the package index cannot be read: http://127.0.0.1:9/simple/" in capsys.readouterr().err
 
 
 def test_lists_of_releases_are_read_again_after_a_day(served, tmp_path):

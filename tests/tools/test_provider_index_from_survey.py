@@ -13,8 +13,6 @@ from tests.support.surveys import forged_wheel
 from tools.provider_index_from_survey import known_names, main
 from wheelfix.cli.main import main as wheelfix
 
-TABLES = ("provider_dlls.txt", "provider_distributions.txt", "modules.txt")
-
 
 def dll_hash(wheel: Path, member: str) -> str:
     with zipfile.ZipFile(wheel) as archive:

@@ -54,16 +54,6 @@ def test_the_longest_chain_of_base_classes_is_found_through_other_names(package)
     assert package.longest_chain == ["p.b.High", "p.room.c.T", "p.a.Middle", "p.a.Low"]
 
 
-def test_a_wheel_is_counted_without_what_it_vendors(tmp_path):
-    wheel = tmp_path / "pip-1.0-py3-none-any.whl"
-    with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr("pip/__init__.py", b"# coding: latin-1\r\nname = '\xe9'\r\n")
-        archive.writestr("pip/_vendor/other/__init__.py", "a = 1")
-        archive.writestr("pip-1.0.dist-info/METADATA", "")
-        archive.writestr("other.py", "a = 1")
-    assert [(one.name, one.lines, one.tokens) for one in Package.from_wheel(wheel).modules.values()] == [("pip", 2, 3)]
-
-
 @pytest.mark.slow
 def test_the_page(tmp_path, capsys, monkeypatch, package):
     monkeypatch.setattr(sizes.Package, "from_folder", lambda folder: package)
