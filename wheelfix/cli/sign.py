@@ -18,8 +18,9 @@ from wheelfix.errors import UsageError, WheelfixError, failure_of
 from wheelfix.exam.examination import FailedInput
 from wheelfix.pe.authenticode.verify import check_trusted_roots
 from wheelfix.repairs.sign import SignCommand, check_can_verify, pe_files, sign
-from wheelfix.report.json_ import dump, tool, written
+from wheelfix.report.json_ import dump, tool
 from wheelfix.report.repairs import render_signed
+from wheelfix.schemas import written
 
 if TYPE_CHECKING:
     import argparse

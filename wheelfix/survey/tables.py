@@ -10,13 +10,15 @@ import re
 import shutil
 import sys
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from wheelfix.base.inputfiles import own_data
 from wheelfix.base.parsing import read_json, whole_number
 from wheelfix.base.values import frozen
 from wheelfix.errors import EnvironmentFailure, InputError, MissingExtra, UsageError
 from wheelfix.knowledge.targets import NAMES, known_target, presence
-from wheelfix.model import Machine
+from wheelfix.model import JsonObject, Machine
+from wheelfix.schemas import at, plain
 from wheelfix.streams.output import lock
 from wheelfix.streams.pool import defer_interrupts
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from wheelfix.survey.wheelrows import Row, WheelRows
+    from wheelfix.survey.wheelrows import WheelRows
 
 
 # -------------------------------------------------------------------------------------------------------------- columns
@@ -41,7 +43,9 @@ class Column:
     name: str
     kind: str
     """``text``, ``int``, ``bool`` or ``texts``, a list."""
-    about: str
+    place: str
+    """Where its value is found in what a row is made of; ``-`` where it is given by its name."""
+    about: str = ""
 
 
 @frozen
@@ -53,120 +57,22 @@ class Table:
     columns: tuple[Column, ...]
 
 
-def _table(name: str, row: str, text: str) -> Table:
-    """Return a table from a line for each column: name, kind, and what is in it; lines further in continue."""
-    lines = re.sub(r"\n {8,}", " ", text).strip().splitlines()
-    return Table(name, row, tuple(Column(*(*line.split(maxsplit=2), "")[:3]) for line in lines))
-
-
-TABLES: tuple[Table, ...] = (
-    _table(
-        "wheels",
-        "a wheel of the source, also one that could not be read; "
-        "copies have a row each, and share their rows elsewhere",
-        """
-    sha256          text  SHA-256 of the wheel; empty if it could not be fetched
-    source          text  where it is: a path, or a URL without secrets
-    file            text  its file name
-    size            int   bytes
-    modified        text  what the source says about its version: a time stamp, a hash or an ETag
-    status          text  `scanned` or `failed`
-    error           text  why it could not be read
-    passing         bool  for a failure: whether the next run tries again (network, memory, a killed process)
-    name            text  distribution, normalised (PEP 503)
-    version         text  from the file name
-    build           text  build tag; empty for none
-    tags            texts expanded: `cp311-cp311-win_amd64`
-    platform        text  platform tags of the file name: `win_amd64`
-    machine         text  of its images: `amd64`, `x86`, `arm64`, ...
-    requires_dist   texts Requires-Dist, as spelled
-    requires_python text  Requires-Python
-    modules         texts names that installing it makes importable
-    members         int   members of the archive
-    verdict         text  `ok`, `risky`, `unsure` or `broken`
-    error_code      int   Windows error of the first load that fails; 0 for none
-    predicted       text  the error message that importing it raises; empty for none
-    tool            text  the version of wheelfix that read it
-    """,
-    ),
-    _table(
-        "images",
-        "a DLL or extension module of a wheel",
-        """
-    sha256        text  SHA-256 of the wheel
-    path          text  where it is installed, relative to the prefix
-    dll           text  its name, in small letters
-    size          int   bytes
-    machine       text  `amd64`, `x86`, `arm64`, ...; empty if malformed
-    malformed     text  why it is not a valid image; empty if it is
-    loaded        bool  whether importing the package loads it, directly or through other DLLs
-    linker_major  int   14 for the toolsets of Visual Studio 2015 and later
-    linker_minor  int
-    version       text  file version of its version resource, `14.40.33810.0`; empty for none
-    version_major int   first part of it; 0 for none
-    version_minor int   second part of it
-    company       text  CompanyName of its version resource
-    signed        bool  whether it has a certificate table; says nothing about its validity
-    exports       int   how many names it exports
-    """,
-    ),
-    _table(
-        "imports",
-        "a DLL in the import tables of an image",
-        """
-    sha256  text  SHA-256 of the wheel
-    path    text  the image
-    dll     text  the DLL it names, in small letters
-    delayed bool  whether it is loaded at the first call
-    symbols int   how many names and ordinals are imported from it
-    """,
-    ),
-    _table(
-        "edges",
-        "a DLL that an image needs, and its provider",
-        """
-    sha256          text  SHA-256 of the wheel
-    path            text  the image that asks
-    dll             text  the DLL it asks for, in small letters
-    kind            text  `import`, `delay`, `companion` or `forwarder`
-    required        bool  false for what the image works without
-    provider        text  `wheel`, `system`, `python`, `driver`, `vcredist`, `assumed`, `distribution`, `perhaps` (a
-        distribution may have it) or `missing`
-    detail          text  the file of the wheel, or the distributions
-    missing_symbols int   how many imported names the provider does not export
-    loaded          bool  whether importing the package loads the image that asks
-    """,
-    ),
-    _table(
-        "findings",
-        "a finding of `wheelfix scan`",
-        """
-    sha256     text  SHA-256 of the wheel
-    code       text  `WF301`
-    rule       text  its name
-    severity   text  `error`, `unsure`, `warning` or `info`
-    subject    text  the member, DLL or row it is about
-    message    text
-    hint       text
-    repairable text  `always`, `sometimes` or `never`
-    evidence   text  details, as JSON
-    """,
-    ),
-    _table(
-        "providers",
-        "a DLL that a wheel could provide to others, as the provider index keeps it",
-        """
-    sha256        text  SHA-256 of the wheel
-    name          text  distribution, normalised
-    version       text  of the distribution
-    path          text  where it is installed, relative to the prefix; its name in small letters
-    dll           text  its name, in small letters
-    member        text  the member of the archive
-    size          int   bytes
-    member_sha256 text  SHA-256 of the member in hexadecimal, as RECORD has it; empty for none
-    """,
-    ),
+Row: TypeAlias = JsonObject
+"""Values by the names of columns: texts, numbers and lists of texts."""
+NOTHING = {"text": "", "int": 0, "bool": False, "texts": ()}
+_ABOUT, *_TABLES = own_data("wheelfix.survey", "columns.txt").decode().replace("\r\n", "\n").split("\n\n")
+TABLES = tuple(
+    Table(head.partition(": ")[0], head.partition(": ")[2], tuple(Column(*line.split(maxsplit=3)) for line in lines))
+    for head, *lines in map(str.splitlines, _TABLES)
 )
+
+
+def row(table: str, sha256: str, **given: object) -> Row:
+    """Return a row of a table about a wheel, made of what is given; what is not found there is empty, or 0."""
+    given["sha256"] = sha256
+    columns = next(known.columns for known in TABLES if known.name == table)
+    found = {one: at(given, one.name if one.place == "-" else one.place) for one in columns}
+    return {one.name: plain(NOTHING[one.kind] if value is None else value) for one, value in found.items()}
 
 
 # ----------------------------------------------------------------------------------------------------------- folderlock

@@ -28,16 +28,12 @@ from wheelfix.exam.wheel import looking_at
 from wheelfix.model import (
     Assumed,
     Driver,
-    Edge,
     Image,
     InView,
     MayComeFrom,
     Missing,
     OwnedBy,
-    Provider,
     PythonRuntime,
-    ScannedImage,
-    ScanReport,
     System,
     VcRedist,
     canonical,
@@ -47,15 +43,19 @@ from wheelfix.model import (
 from wheelfix.remote.addresses import split_url
 from wheelfix.remote.client import Client, parsed
 from wheelfix.remote.ranges import RemoteWheel, WheelPath
+from wheelfix.schemas import at
 from wheelfix.streams.output import WorkFolder
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.streams.source import file_sha256
+from wheelfix.survey.tables import Row, row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from wheelfix.archive.metadata import WheelInfo
     from wheelfix.archive.reader import Archive
     from wheelfix.exam.examination import Examination
+    from wheelfix.model import Edge, Finding, ScannedImage
 
 # ------------------------------------------------------------------------------------------------------------- contents
 # What a wheel has for others: the DLLs that it installs, and the names that it makes importable.
@@ -99,20 +99,20 @@ def modules_of(members: Iterable[str]) -> tuple[str, ...]:
 # it on machines that have wheelfix installed.
 
 
-Row: TypeAlias = "dict[str, str | int | bool | list[str]]"
 OPTIONS = ScanOptions(versions=True, jobs=1, roots=RootOptions(discover=False))
 """How a survey looks at a wheel unless it is asked for something else: without the roots of this machine."""
-KINDS: dict[type[object], str] = {
-    InView: "wheel",
-    System: "system",
-    PythonRuntime: "python",
-    Driver: "driver",
-    VcRedist: "vcredist",
-    Assumed: "assumed",
-    OwnedBy: "distribution",
-    MayComeFrom: "perhaps",
-    Missing: "missing",
+PROVIDERS = {
+    InView: ("wheel", "path"),
+    System: ("system", ""),
+    PythonRuntime: ("python", ""),
+    Driver: ("driver", ""),
+    VcRedist: ("vcredist", ""),
+    Assumed: ("assumed", "by"),
+    OwnedBy: ("distribution", "requirement"),
+    MayComeFrom: ("perhaps", "distributions"),
+    Missing: ("missing", ""),
 }
+"""What a table calls a provider, and where its detail is found."""
 
 
 @frozen
@@ -141,152 +141,87 @@ def survey_wheel(source: WheelSource, options: ScanOptions = OPTIONS) -> WheelRo
 
 def failed_rows(source: WheelSource, error: WheelfixError, sha256: str = "") -> WheelRows:
     """Return the row of a wheel that could not be read."""
-    wheel = _wheel_row(source, sha256)
     passing = isinstance(error, EnvironmentFailure) and not isinstance(error, InputError)
     place = f"{Path(source.place).parent}"
     text = str(error).replace(place + "/", "").replace(place + "\\", "")
-    return WheelRows({**wheel, "status": "failed", "error": text, "passing": passing})
+    return WheelRows(_wheel(source, sha256, status="failed", error=text, passing=passing))
 
 
-def _wheel_row(source: WheelSource, sha256: str) -> Row:
+def _wheel(source: WheelSource, sha256: str, info: WheelInfo | None = None, **given: object) -> Row:
     parts = name_parts(source.file)
-    return {
-        "sha256": sha256,
-        "source": named(source.place),
-        "file": source.file,
-        "size": source.size,
-        "modified": source.modified,
-        "status": "scanned",
-        "error": "",
-        "passing": False,
-        "name": canonical(parts.get("name", "")),
-        "version": parts.get("version", ""),
-        "build": parts.get("build", ""),
-        "tags": [],
-        "platform": parts.get("platform", ""),
-        "machine": "",
-        "requires_dist": [],
-        "requires_python": "",
-        "modules": [],
-        "members": 0,
-        "verdict": "",
-        "error_code": 0,
-        "predicted": "",
-        "tool": wheelfix.__version__,
-    }
+    given |= {"where": source, "source": named(source.place), "parts": parts, "info": info, "known": info or parts}
+    given["name"] = canonical(info.name if info is not None else parts.get("name", ""))
+    return row("wheels", sha256, **given, tool=wheelfix.__version__)
 
 
 def _rows(source: WheelSource, sha256: str, archive: Archive, examination: Examination) -> WheelRows:
     report, info = examination.report, examination.facts.info
     assert info is not None
     names = [member.name for member in archive.members]
-    failure = report.first_failure
-    wheel = _wheel_row(source, sha256) | {
-        "name": canonical(info.name),
-        "version": info.version,
-        "build": info.build,
-        "tags": list(info.tags),
-        "machine": str(report.machine),
-        "requires_dist": list(info.metadata.requires_dist),
-        "requires_python": info.metadata.requires_python,
-        "modules": list(modules_of(names)),
-        "members": len(names),
-        "verdict": str(report.verdict),
-        "error_code": failure.code if failure else 0,
-        "predicted": failure.message if failure else "",
-    }
+    given = {"report": report, "status": "scanned", "modules": modules_of(names), "members": len(names)}
     loaded = report.resolution.reached
-    key: Row = {"sha256": sha256}
-    tables: dict[str, list[Row]] = {
-        "images": [key | _image(image, image.place in loaded) for image in report.images],
-        "imports": [key | row for image in report.images for row in _imports(image)],
-        "edges": [key | _edge(edge, edge.importer in loaded) for edge in report.resolution.edges],
-        "findings": [key | row for row in _findings(report)],
-        "providers": [key | row for row in _providers(archive, info.data, canonical(info.name), info.version)],
+    tables: dict[str, Iterable[Mapping[str, object]]] = {
+        "images": (_image(image, image.place in loaded) for image in report.images),
+        "imports": (one for image in report.images for one in _imports(image)),
+        "edges": (_edge(edge, edge.importer in loaded) for edge in report.resolution.edges),
+        "findings": map(_finding, report.findings),
+        "providers": _providers(archive, info),
     }
-    return WheelRows(wheel, tables)
+    rows = {name: [row(name, sha256, **said) for said in found] for name, found in tables.items()}
+    return WheelRows(_wheel(source, sha256, info, **given), rows)
 
 
-def _image(image: ScannedImage, loaded: bool) -> Row:
-    facts, version = image.facts, image.version
-    valid = facts if isinstance(facts, Image) else None
+def _image(image: ScannedImage, loaded: bool) -> Mapping[str, object]:
+    facts = image.facts
+    valid, malformed = (facts, "") if isinstance(facts, Image) else (None, f"{facts.kind}: {facts.reason}")
     return {
-        "path": image.place,
+        "image": image,
+        "valid": valid,
         "dll": fold(image.place.rpartition("/")[2]),
-        "size": facts.size,
-        "machine": str(valid.machine) if valid else "",
-        "malformed": "" if isinstance(facts, Image) else f"{facts.kind}: {facts.reason}",
+        "malformed": malformed,
         "loaded": loaded,
-        "linker_major": valid.linker[0] if valid else 0,
-        "linker_minor": valid.linker[1] if valid else 0,
-        "version": str(version) if version else "",
-        "version_major": version.file[0] if version else 0,
-        "version_minor": version.file[1] if version else 0,
-        "company": version.strings.get("CompanyName", "") if version else "",
-        "signed": valid.signed if valid else False,
         "exports": len(valid.exports.names) if valid else 0,
     }
 
 
-def _imports(image: ScannedImage) -> Iterator[Row]:
+def _imports(image: ScannedImage) -> Iterator[Mapping[str, object]]:
     if not isinstance(image.facts, Image):
         return
     for delayed, imports in ((False, image.facts.imports), (True, image.facts.delay_imports)):
         for one in imports:
-            symbols = len(one.symbols)
-            yield {"path": image.place, "dll": dll_key(one.dll), "delayed": delayed, "symbols": symbols}
+            yield {"image": image, "dll": dll_key(one.dll), "delayed": delayed, "symbols": len(one.symbols)}
 
 
-def _edge(edge: Edge, loaded: bool) -> Row:
+def _edge(edge: Edge, loaded: bool) -> Mapping[str, object]:
+    kind, place = PROVIDERS[type(edge.provider)]
+    detail = at(edge.provider, place)
     return {
-        "path": edge.importer,
+        "edge": edge,
         "dll": dll_key(edge.name),
-        "kind": str(edge.kind),
-        "required": edge.required,
-        "provider": KINDS[type(edge.provider)],
-        "detail": _detail(edge.provider),
+        "provider": kind,
+        "detail": ", ".join(detail) if isinstance(detail, tuple) else detail,
         "missing_symbols": len(edge.unexported),
         "loaded": loaded,
     }
 
 
-def _detail(provider: Provider) -> str:
-    if isinstance(provider, InView):
-        return provider.path
-    if isinstance(provider, OwnedBy):
-        return provider.requirement
-    if isinstance(provider, MayComeFrom):
-        return ", ".join(provider.distributions)
-    return provider.by if isinstance(provider, Assumed) else ""
+def _finding(one: Finding) -> Mapping[str, object]:
+    evidence = json.dumps(one.evidence, ensure_ascii=False, sort_keys=True, default=str)
+    return {"finding": one, "evidence": evidence}
 
 
-def _findings(report: ScanReport) -> Iterator[Row]:
-    for one in report.findings:
+def _providers(archive: Archive, info: WheelInfo) -> Iterator[Mapping[str, object]]:
+    record, name = read_record(archive), canonical(info.name)
+    digests = {one.path: one.digest for one in record.rows if one.algorithm == "sha256"} if record else {}
+    for path, member in dll_places((member.name for member in archive.members), info.data).items():
         yield {
-            "code": one.code,
-            "rule": one.name,
-            "severity": str(one.severity),
-            "subject": one.subject,
-            "message": one.message,
-            "hint": one.hint,
-            "repairable": str(one.repairable),
-            "evidence": json.dumps(one.evidence, ensure_ascii=False, sort_keys=True, default=str),
-        }
-
-
-def _providers(archive: Archive, data: str, name: str, version: str) -> Iterator[Row]:
-    record = read_record(archive)
-    digests = {row.path: row for row in record.rows if row.algorithm == "sha256"} if record else {}
-    for path, member in dll_places((member.name for member in archive.members), data).items():
-        row, found = digests.get(member), archive.find(member)
-        yield {
+            "info": info,
             "name": name,
-            "version": version,
             "path": path,
             "dll": path.rpartition("/")[2],
             "member": member,
-            "size": found.usize if found else 0,
-            "member_sha256": decode_digest(row.digest).hex() if row else "",
+            "size": getattr(archive.find(member), "usize", 0),
+            "member_sha256": decode_digest(digests.get(member, "")).hex(),
         }
 
 
