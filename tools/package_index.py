@@ -13,9 +13,9 @@ from wheelfix.base.parsing import parse_json
 from wheelfix.base.values import replace
 from wheelfix.errors import WheelfixError
 from wheelfix.remote import packageindex
-from wheelfix.remote.cache import Segments
+from wheelfix.remote.cache import Cache
 from wheelfix.remote.packageindex import IndexFile
-from wheelfix.remote.ranges import RangeSource
+from wheelfix.remote.ranges import RemoteWheel
 from wheelfix.remote.settings import Credentials, IndexSettings, index_settings
 from wheelfix.remote.transport import Patience, Transport
 
@@ -103,10 +103,7 @@ class RemoteFile(io.RawIOBase):
     def __init__(self, transport: Transport, url: str) -> None:
         super().__init__()
         self._folder = tempfile.TemporaryDirectory(prefix="wheelfix-index-", ignore_cleanup_errors=True)
-        folder = Path(self._folder.name)
-        self._source = RangeSource(
-            transport, url, lambda _: Segments(folder / "parts"), folder / "whole", largest_whole=MOST_WHOLE
-        )
+        self._source = RemoteWheel(url, transport, Cache(Path(self._folder.name))).open(MOST_WHOLE)
         self.size = self._source.size
         self._place = 0
 

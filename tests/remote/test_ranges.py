@@ -56,25 +56,27 @@ def test_reads_what_is_asked_for_and_little_more(server, tmp_path):
     assert source.read_at(201_000, 500) == DATA[201_000:201_500]
     assert len(server.asked) == 2
     assert source.read_at(-1, 5) == source.read_at(len(DATA), 5) == b""
-    assert source.fetched < 100_000
+    assert opened.wheel.fetched < 100_000
     assert opened.transport.requests == 2
-    assert opened.transport.received == source.fetched
+    assert opened.transport.received == opened.wheel.fetched
 
 
 @pytest.mark.slow
 def test_every_read_gives_the_bytes_of_the_file(server, tmp_path):
-    source = Opened(server, tmp_path).source
+    opened = Opened(server, tmp_path)
+    source = opened.source
     chance = random.Random(7)
     for _ in range(40):
         start, length = chance.randrange(len(DATA)), chance.randrange(1, 60_000)
         assert source.read_at(start, length) == DATA[start : start + length]
-    assert source.fetched <= len(DATA)
+    assert opened.wheel.fetched <= len(DATA)
 
 
 def test_threads_do_not_fetch_the_same_bytes_twice(server, tmp_path):
-    source = Opened(server, tmp_path).source
+    opened = Opened(server, tmp_path)
+    source = opened.source
     assert misread(source, DATA, threads=6, length=9000) == []
-    assert source.fetched <= len(DATA)
+    assert opened.wheel.fetched <= len(DATA)
 
 
 def test_neighbouring_spans_are_fetched_together(server, tmp_path):
@@ -238,10 +240,11 @@ def test_a_busy_server_is_asked_again(server, tmp_path):
 
 
 def test_a_cut_connection_is_resumed_where_it_broke(server, tmp_path):
-    source = Opened(server, tmp_path).source
+    opened = Opened(server, tmp_path)
+    source = opened.source
     server.fault = cut(30_000, range(1, 5))
     assert source.read_at(0, 200_000) == DATA[:200_000]
-    assert source.fetched < 400_000
+    assert opened.wheel.fetched < 400_000
 
 
 def test_a_server_without_ranges_is_asked_for_the_whole_once(server, tmp_path):

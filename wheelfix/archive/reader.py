@@ -296,8 +296,6 @@ class Archive:
     def close(self) -> None:
         """Close the file."""
         self._source.close()
-        if self.remote is not None and not isinstance(self._source, FileSource):
-            self.remote.closed(self._source)
 
     def fileno(self) -> int:
         """The open file's descriptor, for copying within the kernel; io.UnsupportedOperation for one on a server."""

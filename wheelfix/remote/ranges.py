@@ -6,6 +6,7 @@ first answer was about. A server that gives no parts is asked for the whole file
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 import threading
@@ -17,14 +18,14 @@ from typing import TYPE_CHECKING, TypeAlias
 from wheelfix.base.parsing import whole_number
 from wheelfix.errors import InputError, NetworkFailure, shown_url
 from wheelfix.remote.addresses import file_name
-from wheelfix.remote.cache import Cache, Segments, Version
+from wheelfix.remote.cache import Cache, Version
 from wheelfix.remote.transport import PROXY_ACCOUNT, Attempts, CutShort, ServerAnswer, Transport
 from wheelfix.streams.output import AtomicFile
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.streams.source import FileSource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
 
 # ------------------------------------------------------------------------------------------------------------- download
@@ -138,69 +139,39 @@ class RangeSource:
     NetworkFailure where the server cannot be reached or gives something else than it was asked for.
     """
 
-    def __init__(
-        self,
-        transport: Transport,
-        url: str,
-        segments: Callable[[Version], Segments],
-        whole: Path,
-        *,
-        sha256: str = "",
-        hash_proves: bool = False,
-        largest: int = LARGEST,
-        largest_whole: int = LARGEST,
-    ) -> None:
-        """``segments`` keep what is fetched of a version, ``whole`` is where a whole file goes if there must be one.
-
-        ``hash_proves`` says that nobody on the way could have changed ``sha256``: then a file that somebody could
-        change is fetched as a whole, and its hash checked. ``largest`` is how many bytes the file may have,
-        ``largest_whole`` how many where the server gives no parts.
-        """
-        self._transport, self.url = transport, url
-        self._whole_path, self._sha256, self._largest = whole, sha256, largest
-        self._largest_whole, self._hash_proves = min(largest, largest_whole), bool(sha256) and hash_proves
-        self._whole: FileSource | None = None
+    def __init__(self, wheel: RemoteWheel, answer: ServerAnswer) -> None:
+        """``answer`` is the first one, with the end of the file: it says how large the file is."""
+        self._wheel = wheel
         self._condition = threading.Condition()
         self._in_flight: list[tuple[int, int]] = []
         self._runs: dict[int, int] = {}
         """For each place where a fetched span ended: how long the run of spans up to there is."""
         self._fences: Sequence[int] = ()
-        self.fetched = 0
-        """Bytes that were fetched for this file by this object."""
-        self._version, tail = self._first()
-        self._segments = segments(self._version)
-        if tail:
-            self._segments.add(self.size - len(tail), tail)
-
-    @property
-    def size(self) -> int:
+        _check_encoding(answer, f"{wheel} cannot be read in parts")
+        found = _RANGE.fullmatch(answer.headers.get("Content-Range", "").strip())
+        self.size = int(found[3]) if found else 0
         """How many bytes the file has."""
-        return self._version.size
-
-    @property
-    def name(self) -> str:
-        """The file, as messages name it."""
-        return shown_url(self.url)
+        if self.size > wheel.limit:
+            because = f"it would have {self.size} bytes, more than the {wheel.limit} that are expected"
+            raise InputError(f"{wheel} is not read", because=because)
+        start = max(0, self.size - TAIL)
+        _range_of(answer, start, self.size, str(wheel))
+        self._version = Version.of(self.size, answer)
+        self._segments = wheel.cache.segments(wheel.url, wheel.sha256, self._version)
+        with contextlib.suppress(CutShort):  # then the rest is asked for again
+            self._keep(answer, start, self.size)
 
     def close(self) -> None:
-        """Close the file, where it was fetched as a whole."""
-        if self._whole is not None:
-            self._whole.close()
+        """Do nothing: connections are of the whole run."""
 
     def read_at(self, offset: int, length: int) -> bytes:
         """Return up to ``length`` bytes from ``offset``, and fetch those that are not here yet."""
         end = min(offset + length, self.size)
-        if offset < 0 or end <= offset:
-            return b""
-        if self._whole is not None:
-            return self._whole.read_at(offset, length)
         parts = []
-        while offset < end:
+        while 0 <= offset < end:
             data = self._segments.read(offset, end)
             if not data:
                 self._fetch_from(offset, end)
-                if self._whole is not None:
-                    return b"".join(parts) + self._whole.read_at(offset, end - offset)
                 continue
             parts.append(data)
             offset += len(data)
@@ -215,8 +186,6 @@ class RangeSource:
         wanted = [
             hole for start, end in joined(spans, gap) for hole in self._segments.missing(start, min(end, self.size))
         ]
-        if self._whole is not None:
-            return
         spans_to_fetch = joined(wanted, gap)
         # Threads that wait for a server do not need processors, so there are as many as connections.
         with WorkerPool(min(CONNECTIONS, len(spans_to_fetch))) as pool:
@@ -242,7 +211,7 @@ class RangeSource:
             while any(first < end and start < last for first, last in self._in_flight):
                 self._condition.wait()
             holes = self._segments.missing(start, end)  # less than before, if another thread was here
-            if not holes or self._whole is not None:
+            if not holes:
                 return
             self._in_flight.append(span)
         try:
@@ -255,18 +224,18 @@ class RangeSource:
 
     def _request(self, start: int, end: int) -> None:
         """Fetch a span, and go on where a connection broke."""
-        attempts = Attempts(self._transport.patience)
+        attempts = Attempts(self._wheel.transport.patience)
         while start < end:
             reached = start
             headers = {"Range": f"bytes={start}-{end - 1}"}
             if self._version.condition:
                 headers["If-Range"] = self._version.condition
             try:
-                with self._transport.get(self.url, headers) as answer:
+                with self._wheel.transport.get(self._wheel.url, headers) as answer:
                     self._check_part(answer, start, end)
                     reached = self._keep(answer, start, end)
                 if reached < end:
-                    raise CutShort(f"{self.name} cannot be read", because="the connection was cut")
+                    raise CutShort(f"{self._wheel} cannot be read", because="the connection was cut")
             except CutShort as error:
                 reached = max(reached, self._reached(start, end))
                 attempts.note(error, reached - start)
@@ -282,7 +251,7 @@ class RangeSource:
         try:
             for piece in answer.chunks(end - start):
                 waiting += piece
-                self.fetched += len(piece)
+                self._wheel.fetched += len(piece)
                 if len(waiting) >= AHEAD:
                     self._segments.add(place, bytes(waiting))
                     place += len(waiting)
@@ -298,67 +267,25 @@ class RangeSource:
 
     def _check_part(self, answer: ServerAnswer, start: int, end: int) -> None:
         """Refuse an answer that is not the part that was asked for, of the same version of the file."""
-        if answer.unsafe and self._hash_proves:
+        if answer.unsafe and self._wheel.hash_proves:
             raise self._changed()  # the first answer came over a safe connection
         if answer.status == 200:
             if Version.of(self._version.size, answer) == self._version and self._version.condition:
-                raise NetworkFailure(f"{self.name} cannot be read", because="the server stopped giving parts of it")
+                raise NetworkFailure(f"{self._wheel} cannot be read", because="the server stopped giving parts of it")
             raise self._changed()
         if answer.status == 416:
             raise self._changed()
-        refuse_status(answer, self.name)
-        _check_encoding(answer, f"{self.name} cannot be read in parts")
-        if self._version != Version.of(_range_of(answer, start, end, self.name), answer):
+        refuse_status(answer, str(self._wheel))
+        _check_encoding(answer, f"{self._wheel} cannot be read in parts")
+        if self._version != Version.of(_range_of(answer, start, end, str(self._wheel)), answer):
             raise self._changed()
 
     def _changed(self) -> NetworkFailure:
         return NetworkFailure(
-            f"{self.name} changed while it was read",
+            f"{self._wheel} changed while it was read",
             because="the server now has another file under this address",
             hint="run again",
         )
-
-    # ------------------------------------------------------------------------------------------- the first answer
-
-    def _first(self) -> tuple[Version, bytes]:
-        """Ask for the end of the file, which says how large it is and whether the server gives parts."""
-        with self._transport.get(self.url, {"Range": f"bytes=-{TAIL}"}) as answer:
-            if answer.status == 206 and not (answer.unsafe and self._hash_proves):
-                _check_encoding(answer, f"{self.name} cannot be read in parts")
-                found = _RANGE.fullmatch(answer.headers.get("Content-Range", "").strip())
-                size = int(found[3]) if found else 0
-                if size > self._largest:
-                    because = f"it would have {size} bytes, more than the {self._largest} that are expected"
-                    raise InputError(f"{self.name} is not read", because=because)
-                start = max(0, size - TAIL)
-                _range_of(answer, start, size, self.name)
-                return Version.of(size, answer), self._read_tail(answer, size - start)
-            if answer.status not in (200, 416, 501):
-                refuse_status(answer, self.name)
-            host = shown_url(answer.unsafe or self.url).split("/")[2]
-            why = f"is asked over plain http: {file_name(self.url)} is downloaded whole, and its hash checked"
-            if not (answer.unsafe and self._hash_proves):
-                why = f"does not give parts of files: {file_name(self.url)} is downloaded whole"
-            self._transport.say_once(f"{host} {why}")
-        return self._download(), b""
-
-    def _read_tail(self, answer: ServerAnswer, length: int) -> bytes:
-        """Return the last bytes, or nothing if they are cut short: then they are asked for again."""
-        tail = bytearray()
-        try:
-            for piece in answer.chunks(length):
-                tail += piece
-                self.fetched += len(piece)
-        except CutShort:
-            return b""
-        return bytes(tail) if len(tail) == length else b""
-
-    def _download(self) -> Version:
-        """Fetch the whole file, where parts of it are not to be had or prove nothing."""
-        size = download(self._transport, self.url, self._whole_path, sha256=self._sha256, limit=self._largest_whole)
-        self.fetched += size
-        self._whole = FileSource(self._whole_path)
-        return Version(size, "", "")
 
 
 def joined(spans: Iterable[tuple[int, int]], gap: int) -> list[tuple[int, int]]:
@@ -422,11 +349,16 @@ class RemoteWheel:
         self.page = page
         """Where the hash was read over a connection that anybody on the way can change; empty: over a safe one."""
         self.name = name or file_name(url)
-        self._transport, self._cache = transport, cache
-        self._limit = size or LARGEST
+        self.transport, self.cache = transport, cache
+        self.limit = size or LARGEST
         """Bytes that it may have: as many as the index says."""
         self.fetched = self.size = 0
         """Bytes that were fetched of it until now, and bytes that it has; 0 before the first request."""
+
+    @property
+    def hash_proves(self) -> bool:
+        """Whether nobody on the way could have changed the hash: then a file that somebody could is read as a whole."""
+        return bool(self.sha256) and not self.page
 
     def __str__(self) -> str:
         return shown_url(self.url)
@@ -449,32 +381,38 @@ class RemoteWheel:
         """As that of a path."""
         return False
 
-    def open(self) -> RangeSource:
-        """Return its bytes, fetched as they are read; NetworkFailure where that is impossible."""
-        whole = self._cache.place_for_wheel(self.url, self.sha256)
+    def open(self, largest_whole: int = LARGEST) -> RangeSource | FileSource:
+        """Return its bytes, fetched as they are read, or the whole file where parts are not to be had or prove nothing.
 
-        source = RangeSource(
-            self._transport,
-            self.url,
-            lambda version: self._cache.segments(self.url, self.sha256, version),
-            whole,
-            sha256=self.sha256,
-            hash_proves=not self.page,
-            largest=self._limit,
-        )
+        NetworkFailure where that is impossible. ``largest_whole`` is how many bytes a whole file may have.
+        """
+        source: RangeSource | FileSource
+        with self.transport.get(self.url, {"Range": f"bytes=-{TAIL}"}) as answer:
+            insecure = bool(answer.unsafe) and self.hash_proves
+            parts = answer.status == 206 and not insecure
+            if parts:
+                source = RangeSource(self, answer)
+            elif answer.status not in (200, 416, 501):
+                refuse_status(answer, str(self))
+            host = shown_url(answer.unsafe or self.url).split("/")[2]
+        if not parts:
+            why = f"does not give parts of files: {file_name(self.url)} is downloaded whole"
+            if insecure:
+                why = f"is asked over plain http: {file_name(self.url)} is downloaded whole, and its hash checked"
+            self.transport.say_once(f"{host} {why}")
+            source = FileSource(self._download(min(self.limit, largest_whole)))
         self.size = source.size
         return source
 
-    def closed(self, source: RangeSource) -> None:
-        """Add what a source fetched."""
-        self.fetched += source.fetched
-
     def whole(self) -> Path:
         """Return the whole wheel on this disk, downloaded unless it was before, with the hash that the index has."""
-        if self.sha256 and (found := self._cache.wheel(self.sha256)) is not None:
+        if self.sha256 and (found := self.cache.wheel(self.sha256)) is not None:
             return found
-        place = self._cache.place_for_wheel(self.url, self.sha256)
-        self.fetched += download(self._transport, self.url, place, sha256=self.sha256, limit=self._limit)
+        return self._download(self.limit)
+
+    def _download(self, limit: int) -> Path:
+        place = self.cache.place_for_wheel(self.url, self.sha256)
+        self.fetched += download(self.transport, self.url, place, sha256=self.sha256, limit=limit)
         return place
 
 

@@ -326,14 +326,25 @@ class Attempts:
     def __init__(self, patience: Patience) -> None:
         self._patience, self._failed = patience, 0
 
+    @property
+    def last(self) -> bool:
+        """Whether this try is the last one."""
+        return self._failed + 1 >= self._patience.tries
+
+    def wait(self, least: float = 0.0) -> None:
+        """Wait after a failure, at least for so many seconds."""
+        patience = self._patience
+        time.sleep(max(least, min(patience.first_wait * 2**self._failed, patience.longest_wait)))
+        self._failed += 1
+
     def note(self, error: CutShort, progress: int = 0) -> None:
         """Wait after a failure; raise it as the final one where too many brought too few bytes."""
-        patience = self._patience
-        self._failed = self._failed + 1 if progress < patience.least_progress else 0
-        if self._failed >= patience.tries:
+        if progress >= self._patience.least_progress:
+            self._failed = 0
+        elif self.last:
             raise error.final() from error
-        if not progress:
-            time.sleep(min(patience.first_wait * 2**self._failed, patience.longest_wait))
+        else:
+            self.wait()
 
 
 def _urllib3() -> Any:
@@ -401,29 +412,24 @@ class Transport:
             answer.close()
 
     def _answered(self, url: str, headers: dict[str, str], decoded: bool) -> ServerAnswer:
-        patience, auth, asked_keyring = self.patience, self._account(url), False
+        attempts, auth, asked_keyring = Attempts(self.patience), self._account(url), False
         headers.setdefault("Accept-Encoding", "gzip" if decoded else "identity")
-        for number in range(1, patience.tries + 1):
-            last = number == patience.tries
-            wait = min(patience.first_wait * 2 ** (number - 1), patience.longest_wait)
+        while True:
             try:
                 answer = ServerAnswer(self, url, headers, auth, decoded)
             except CutShort as error:
-                if last:
-                    raise error.final() from error
-                time.sleep(wait)
+                attempts.note(error)
                 continue
-            if answer.status == 401 and not asked_keyring and not last:
+            if answer.status == 401 and not asked_keyring:
                 found, asked_keyring = self._after_refusal(url), True
                 if found is not None and found != auth:
                     auth = found
                     answer.close()
                     continue
-            if answer.status not in BUSY or last:
+            if answer.status not in BUSY or attempts.last:
                 return answer
             answer.close()
-            time.sleep(max(wait, self._retry_after(answer, url)))
-        raise AssertionError("every way through the loop ends it")
+            attempts.wait(self._retry_after(answer, url))
 
     def _account(self, url: str) -> Account | None:
         """Return user and password for a URL; netrc counts before a user name without a password, as for pip."""
