@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tools.markdown import NOTE, code, fence, sentence, table
 from wheelfix.cli.commands import COMMANDS
-from wheelfix.cli.parsers import command_parser
+from wheelfix.cli.settings import command_parser
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

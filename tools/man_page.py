@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import wheelfix
 from wheelfix.cli.commands import DESCRIPTION, EXIT_CODES
-from wheelfix.cli.parsers import whole_parser
+from wheelfix.cli.settings import whole_parser
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

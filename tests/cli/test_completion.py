@@ -12,7 +12,7 @@ import pytest
 
 from wheelfix.cli import completion
 from wheelfix.cli.commands import block
-from wheelfix.cli.parsers import whole_parser
+from wheelfix.cli.settings import whole_parser
 
 render = functools.cache(completion.render)
 

@@ -9,9 +9,9 @@ import pytest
 
 from tests.support.wheels import build_wheel, library
 from wheelfix.cli.commands import COMMANDS
-from wheelfix.cli.parsers import command_parser
 from wheelfix.cli.settings import (
     Setting,
+    command_parser,
     find_file,
     read_configuration,
     read_settings,

@@ -26,7 +26,7 @@ from wheelfix.cli import main as door
 from wheelfix.cli.commands import COMMANDS
 from wheelfix.cli.common import write_result
 from wheelfix.cli.main import main
-from wheelfix.cli.parsers import size
+from wheelfix.cli.settings import size
 from wheelfix.errors import EnvironmentFailure, Exit, InputError
 from wheelfix.exam import verify as exam_verify
 from wheelfix.knowledge.tables import tables_date

@@ -11,8 +11,7 @@ import pytest
 from tests.remote.indexes import index_of
 from tests.support.wheels import build_wheel, folder_of
 from wheelfix.cli.commands import COMMANDS, Parser
-from wheelfix.cli.parsers import WITHOUT_CONFIGURATION, command_parser, current_spelling
-from wheelfix.cli.settings import read_settings
+from wheelfix.cli.settings import WITHOUT_CONFIGURATION, command_parser, current_spelling, read_settings
 from wheelfix.errors import UsageError
 
 

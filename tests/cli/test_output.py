@@ -10,9 +10,9 @@ import pytest
 
 from tests.support.wheels import build_wheel, folder_of
 from tools.forge import forge_dll
+from wheelfix.cli.common import Output, command_line, now
 from wheelfix.cli.main import main
-from wheelfix.cli.output import Output, command_line, now
-from wheelfix.cli.parsers import current_spelling
+from wheelfix.cli.settings import current_spelling
 from wheelfix.exam.scan import scan
 
 

@@ -13,8 +13,7 @@ import pytest
 from tests.support.tiers import IMPOSSIBLE
 from tests.support.wheels import build_wheel
 from wheelfix.base.inputfiles import distrust_by_owner, distrust_by_status, owner_in_descriptor
-from wheelfix.cli.parsers import long_name
-from wheelfix.cli.settings import vocabulary
+from wheelfix.cli.settings import long_name, vocabulary
 from wheelfix.errors import Exit
 
 DANGEROUS = dict(

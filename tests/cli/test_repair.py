@@ -17,7 +17,7 @@ from tools.example import kepler_cu114, kepler_cu117, write_roots, write_wheel
 from tools.forge import forge_dll
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.cli.common import root_options
-from wheelfix.cli.parsers import command_parser
+from wheelfix.cli.settings import command_parser
 from wheelfix.diagnosis.diagnose import diagnose
 from wheelfix.exam.scan import scan
 from wheelfix.report.canvas import TextStyle

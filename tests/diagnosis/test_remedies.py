@@ -19,7 +19,7 @@ from tests.support.environments import install, lay
 from tools.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.cli.main import main
-from wheelfix.cli.parsers import command_parser
+from wheelfix.cli.settings import command_parser
 from wheelfix.diagnosis.model import DiagnosisOutcome
 from wheelfix.diagnosis.symptoms.causes import cause_by_id, cause_table, circumstances, ending_families
 from wheelfix.diagnosis.symptoms.messages import libraries, messages

@@ -11,7 +11,7 @@ from tests.docs.pages import HERE, PAGES, blocks, shown_commands, split
 from tools.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.cli.commands import COMMANDS
 from wheelfix.cli.main import main
-from wheelfix.cli.parsers import command_parser, current_spelling
+from wheelfix.cli.settings import command_parser, current_spelling
 from wheelfix.errors import Exit, UsageError
 from wheelfix.rules.registry import all_rules
 

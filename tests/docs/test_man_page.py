@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from tools.man_page import render_man
-from wheelfix.cli.parsers import whole_parser
+from wheelfix.cli.settings import whole_parser
 
 
 @pytest.mark.skipif(shutil.which("groff") is None, reason="no groff is installed")

@@ -14,7 +14,7 @@ from tests.docs.pages import HERE
 from tests.support.tiers import IMPOSSIBLE, program
 from tools import windows_check
 from wheelfix.cli.commands import COMMANDS
-from wheelfix.cli.parsers import command_parser
+from wheelfix.cli.settings import command_parser
 
 WORKFLOWS = sorted((HERE / ".github" / "workflows").glob("*.yml"))
 HOOKS = yaml.safe_load((HERE / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))

@@ -9,7 +9,7 @@ import pytest
 from tests.support.wheels import ALONE, build_wheel
 from tools.forge import forge_dll
 from wheelfix.exam.scan import scan
-from wheelfix.report.words import import_statement
+from wheelfix.report.document import import_statement
 
 TAIL = ".cp311-win_amd64.pyd"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from wheelfix.base.programs import find_program, run_program
 from wheelfix.base.values import frozen
 from wheelfix.errors import EnvironmentFailure
-from wheelfix.trial.winpython import cache_folder, locked
+from wheelfix.trial.pythons import cache_folder, locked
 
 PACKAGES = ("wine64", "libwine", "libc6", "libgcc-s1", "libunwind8", "liblzma5", "libz-mingw-w64")
 UNWANTED = ("./usr/share/doc", "./usr/share/man", "./usr/i686*", "*/i386-windows", "./usr/lib/gcc")

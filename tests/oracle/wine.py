@@ -18,9 +18,8 @@ from tests.oracle.emulated import EmulatedWine, emulated_wine
 from tests.support.tiers import cache_folder, unavailable
 from wheelfix.errors import WheelfixError
 from wheelfix.model import Machine
-from wheelfix.trial import wine as trial_wine
-from wheelfix.trial.wine import find_wine, installed_wine
-from wheelfix.trial.winpython import locked
+from wheelfix.trial import pythons as trial_wine
+from wheelfix.trial.pythons import find_wine, installed_wine, locked
 
 HERE = Path(__file__).parent
 OVERRIDES = "mscoree,mshtml=;winemenubuilder.exe=d"

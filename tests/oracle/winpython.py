@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.oracle.wine import Ran, Unavailable, Wine, windows_path
 from wheelfix.errors import WheelfixError
-from wheelfix.trial.winpython import cache_folder, locked, windows_home
+from wheelfix.trial.pythons import cache_folder, locked, windows_home
 
 
 @dataclass(frozen=True, slots=True)

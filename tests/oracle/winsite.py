@@ -18,7 +18,7 @@ from packaging.utils import canonicalize_name
 import wheelfix
 from tests.oracle.wine import Unavailable
 from tests.support.tiers import cache_folder
-from wheelfix.trial.winpython import locked
+from wheelfix.trial.pythons import locked
 
 PACKAGE = Path(wheelfix.__file__).parent
 WINDOWS = {

@@ -39,10 +39,13 @@ from wheelfix.report.canvas import STYLES, Canvas, TextStyle, cells, wrapped
 from wheelfix.report.document import (
     Context,
     Document,
+    image_counts,
+    label,
+    provider_phrase,
     render,
+    sentence,
 )
 from wheelfix.report.scans import FITS, Hints, render_scan, render_steps, render_summary
-from wheelfix.report.words import image_counts, label, provider_phrase, sentence
 from wheelfix.rules.gpufit import Fit
 
 ASCII = TextStyle(80, colour=False, unicode=False)

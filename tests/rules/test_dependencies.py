@@ -23,7 +23,7 @@ from wheelfix.model import (
     VcRedist,
 )
 from wheelfix.repairs.repair import repair_wheel
-from wheelfix.report.words import next_steps
+from wheelfix.report.document import next_steps
 
 PYD, OTHER, MIDDLE = SITE + "pkg/_core.pyd", SITE + "pkg/other.pyd", SITE + "pkg/middle.dll"
 PLUGIN = SITE + "pkg/plugins/qsql.dll"

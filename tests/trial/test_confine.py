@@ -15,8 +15,8 @@ import pytest
 
 from wheelfix.base.programs import run_program
 from wheelfix.errors import UsageError
-from wheelfix.trial import wine
-from wheelfix.trial.wine import NOT_SEALED, OUTLIVES, Confinement, confined, in_container, refuse_root
+from wheelfix.trial import pythons as wine
+from wheelfix.trial.pythons import NOT_SEALED, OUTLIVES, Confinement, confined, in_container, refuse_root
 
 
 @pytest.fixture

@@ -206,8 +206,8 @@ def test_ci_reports_all_the_same_where_there_is_no_wine(host, tmp_path, monkeypa
 
 
 def test_ci_refuses_root_before_it_writes(tmp_path, monkeypatch):
-    monkeypatch.setattr("wheelfix.trial.wine.os.geteuid", lambda: 0, raising=False)
-    monkeypatch.setattr("wheelfix.trial.wine.in_container", lambda: False)
+    monkeypatch.setattr("wheelfix.trial.pythons.os.geteuid", lambda: 0, raising=False)
+    monkeypatch.setattr("wheelfix.trial.pythons.in_container", lambda: False)
     wheel_of(tmp_path, "x = 1\n")
     assert main(stage(tmp_path)) == 2
     assert not (tmp_path / "out").exists()

@@ -14,8 +14,8 @@ from tests.oracle.wine import wine_options
 from tests.support.wheels import build_wheel
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.model import Machine
-from wheelfix.trial import wine
-from wheelfix.trial.wine import environment, find_wine, wine_version
+from wheelfix.trial import pythons as wine
+from wheelfix.trial.pythons import environment, find_wine, wine_version
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no Wine on Windows")
 

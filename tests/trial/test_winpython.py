@@ -16,8 +16,8 @@ from tools.forge import forge_dll
 from wheelfix.base.programs import Finished
 from wheelfix.errors import EnvironmentFailure, InputError, UsageError
 from wheelfix.model import Machine
-from wheelfix.trial import winpython
-from wheelfix.trial.winpython import VenvPython, windows_home
+from wheelfix.trial import pythons as winpython
+from wheelfix.trial.pythons import VenvPython, windows_home
 
 EXE = forge_dll("python.exe", is_dll=False)
 DLL = forge_dll("python312.dll")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from wheelfix.base.values import as_tree
 from wheelfix.errors import Exit
 from wheelfix.remote.cache import Cache
+from wheelfix.report.document import human_size
 from wheelfix.report.json_ import dump
-from wheelfix.report.words import human_size
 
 if TYPE_CHECKING:
     import argparse

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.values import replace
 from wheelfix.cli.commands import say
-from wheelfix.cli.common import expand_inputs, given_paths
-from wheelfix.cli.output import Output
+from wheelfix.cli.common import Output, expand_inputs, given_paths
 from wheelfix.cli.repair import repair_options
 from wheelfix.cli.settings import group_inputs
 from wheelfix.cli.try_ import check_trial, try_written

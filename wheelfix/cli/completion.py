@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import shtab
 
-from wheelfix.cli.parsers import choices_of, whole_parser
+from wheelfix.cli.settings import choices_of, whole_parser
 from wheelfix.errors import Exit
 from wheelfix.rules.registry import all_rules
 

@@ -13,9 +13,9 @@ from wheelfix.cli.common import (
     root_options,
     scan_options,
     style_of,
+    write_reports,
     write_result,
 )
-from wheelfix.cli.output import write_reports
 from wheelfix.diagnosis.diagnose import active_environment, answer
 from wheelfix.diagnosis.machine import ReportBlock, collect, describe_machine
 from wheelfix.diagnosis.model import DiagnoseRequest, Diagnosis

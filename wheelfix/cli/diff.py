@@ -8,13 +8,15 @@ from wheelfix.base.inputfiles import UnfitFile, read_file
 from wheelfix.base.options import RootOptions
 from wheelfix.base.parsing import MAX_JSON
 from wheelfix.cli.common import (
+    Results,
     expand_inputs,
+    made_by,
     open_client,
     say_bytes,
     scan_options,
     style_of,
+    write_reports,
 )
-from wheelfix.cli.output import Results, made_by, write_reports
 from wheelfix.errors import InputError
 from wheelfix.exam.scan import scan_all
 from wheelfix.report.builds import Build, Comparison, compare_all, comparison_blocks, read_document, render_json

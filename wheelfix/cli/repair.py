@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 from wheelfix.base.options import Renaming, RepairOptions
 from wheelfix.base.values import replace
 from wheelfix.cli.common import (
+    Results,
     check_folder,
     check_output,
     expand_inputs,
     given_paths,
+    made_by,
     options_of,
     scan_options,
     write_result,
 )
-from wheelfix.cli.output import Results, made_by
 from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import Exit, InputError, UsageError, failure_of
 from wheelfix.exam.examination import FailedInput

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.cli.common import Inputs, expand_inputs, given_paths, open_client, say_bytes, scan_options
-from wheelfix.cli.output import Output
+from wheelfix.cli.common import Inputs, Output, expand_inputs, given_paths, open_client, say_bytes, scan_options
 from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import UsageError
 from wheelfix.exam.scan import scan_inputs

@@ -9,11 +9,11 @@ from wheelfix.archive.names import matches
 from wheelfix.base.options import SignOptions
 from wheelfix.cli.commands import say
 from wheelfix.cli.common import (
+    Results,
     expand_inputs,
     limits,
     options_of,
 )
-from wheelfix.cli.output import Results
 from wheelfix.errors import UsageError, WheelfixError, failure_of
 from wheelfix.exam.examination import FailedInput
 from wheelfix.pe.authenticode.verify import check_trusted_roots

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.values import replace
 from wheelfix.cli.commands import say
-from wheelfix.cli.common import expand_inputs, options_of
-from wheelfix.cli.output import Output, Results
+from wheelfix.cli.common import Output, Results, expand_inputs, options_of
 from wheelfix.errors import ImportFails, ImportUntold, PredictionDiffers, UsageError, WheelfixError
 from wheelfix.exam.examination import FailedInput
 from wheelfix.report.canvas import look_of
 from wheelfix.report.trial import render_json, render_junit, render_trial
 from wheelfix.trial.model import Agreement, Trial, TrialOptions, silent
+from wheelfix.trial.pythons import refuse_root
 from wheelfix.trial.run import try_all
-from wheelfix.trial.wine import refuse_root
 
 if TYPE_CHECKING:
     import argparse

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.options import ScanOptions
 from wheelfix.cli.common import (
+    Output,
     expand_inputs,
     limits,
     options_of,
 )
-from wheelfix.cli.output import Output
 from wheelfix.exam.verify import verify_all
 from wheelfix.rules.registry import check_patterns
 

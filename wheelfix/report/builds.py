@@ -16,8 +16,8 @@ from wheelfix.errors import InputError
 from wheelfix.exam.scan import scan
 from wheelfix.model import Finding, ScanReport, Severity, Verdict, canonical, fold
 from wheelfix.report.blocks import Block, Bullets, Fields, Part, Record, chapter, line, para, recorded
+from wheelfix.report.document import count, human_change, human_size, sentence
 from wheelfix.report.json_ import render, scan_value
-from wheelfix.report.words import count, human_change, human_size, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

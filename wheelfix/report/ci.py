@@ -23,13 +23,12 @@ from wheelfix.report.blocks import (
     para,
 )
 from wheelfix.report.canvas import NAMES
-from wheelfix.report.document import Context, Document, by_code
+from wheelfix.report.document import Context, Document, by_code, count, label, sentence
 from wheelfix.report.safe import legible, without_commands, workflow_data, workflow_property, xml
 from wheelfix.report.safe import markdown as escape
 from wheelfix.report.safe import markdown_block as code_block
 from wheelfix.report.safe import markdown_code as code
 from wheelfix.report.scans import overview, scan_blocks, totals_table
-from wheelfix.report.words import count, label, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -23,8 +23,8 @@ from wheelfix.report.blocks import (
     recorded,
 )
 from wheelfix.report.canvas import TextStyle, render_text
+from wheelfix.report.document import TRUST, count, human_size, sentence, way_words
 from wheelfix.report.json_ import render
-from wheelfix.report.words import TRUST, count, human_size, sentence, way_words
 from wheelfix.rules.wording import last_part
 
 if TYPE_CHECKING:

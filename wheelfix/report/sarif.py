@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import wheelfix
 from wheelfix.model import Finding, Json, JsonObject, ScanReport, Severity, canonical
 from wheelfix.report.canvas import TextStyle
+from wheelfix.report.document import label, sentence
 from wheelfix.report.json_ import dump, summary_value
 from wheelfix.report.pages import render_page
-from wheelfix.report.words import label, sentence
 from wheelfix.rules.registry import Rule, all_rules, page
 
 if TYPE_CHECKING:

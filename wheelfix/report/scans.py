@@ -47,18 +47,14 @@ from wheelfix.report.blocks import (
 from wheelfix.report.canvas import TextStyle, render_text
 from wheelfix.report.document import (
     DEFAULT,
+    KIND_WORDS,
     Context,
     Document,
     InputRow,
     RuleTotal,
-    by_code,
-    severities,
-    severity_phrase,
-)
-from wheelfix.report.words import (
-    KIND_WORDS,
     Step,
     and_more,
+    by_code,
     count,
     follows_from,
     image_counts,
@@ -67,6 +63,8 @@ from wheelfix.report.words import (
     merged_steps,
     provider_phrase,
     sentence,
+    severities,
+    severity_phrase,
     target_reason,
     version_conflicts,
 )

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from wheelfix.report.blocks import Block, Code, Part, Span, Table, bullets, chapter, labelled, line, para
 from wheelfix.report.canvas import TextStyle, render_text
 from wheelfix.report.ci import add_case, add_error, junit_text
+from wheelfix.report.document import count
 from wheelfix.report.json_ import render
 from wheelfix.report.safe import xml
-from wheelfix.report.words import count
 from wheelfix.rules.wording import last_part
 from wheelfix.trial.model import Agreement, ModuleTrial, Trial
 

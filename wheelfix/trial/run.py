@@ -54,8 +54,7 @@ from wheelfix.trial.model import (
     Trial,
     TrialOptions,
 )
-from wheelfix.trial.wine import refuse_root, wine_python
-from wheelfix.trial.winpython import VenvPython
+from wheelfix.trial.pythons import VenvPython, refuse_root, wine_python
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

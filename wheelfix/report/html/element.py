@@ -21,7 +21,7 @@ from wheelfix.report.blocks import (
     Table,
     Value,
 )
-from wheelfix.report.words import and_more
+from wheelfix.report.document import and_more
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

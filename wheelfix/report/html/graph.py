@@ -29,8 +29,8 @@ from wheelfix.model import (
 )
 from wheelfix.report import safe
 from wheelfix.report.blocks import Part, Record, Records, Value, chapter
+from wheelfix.report.document import count, human_size, image_counts, provider_phrase
 from wheelfix.report.html.element import Html, el, fold
-from wheelfix.report.words import count, human_size, image_counts, provider_phrase
 from wheelfix.rules.context import inside
 
 if TYPE_CHECKING:

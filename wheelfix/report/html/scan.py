@@ -15,6 +15,9 @@ from wheelfix.report.document import (
     Document,
     InputRow,
     by_words,
+    count,
+    human_size,
+    label,
     severity_phrase,
 )
 from wheelfix.report.html.element import Html, badge, draw, el, fold, join, spans_of, table, table_rows
@@ -22,7 +25,6 @@ from wheelfix.report.html.graph import build_graph, draw_needs, files_part
 from wheelfix.report.pages import parse_markdown
 from wheelfix.report.repairs import plan_part
 from wheelfix.report.scans import first_problem, overview, scan_blocks, totals_table
-from wheelfix.report.words import count, human_size, label
 from wheelfix.rules.registry import find_rule, page
 
 if TYPE_CHECKING:
