@@ -18,8 +18,8 @@ from wheelfix.exam.examination import (
     FailedInput,
     Progress,
     Shares,
+    attempt,
     each_input,
-    lost_input,
     wheels_in,
 )
 from wheelfix.exam.examine import examine_view
@@ -103,35 +103,26 @@ def scan_inputs(
     It must be a function that can be pickled. ``client`` reads wheels on servers that have been asked before.
     """
     waiting = list(paths)
-    several, as_set = len(waiting) > 1 and options.jobs > 1, options.together or options.beside or options.lockfile
-    files = [path for path in waiting if isinstance(path, Path)]  # servers are waited for in threads
-    if several and len(files) == len(waiting) and not (as_set or options.remote.deps):
-        for results in each_input(functools.partial(_scanning, options, finish), files, options.jobs, progress, _lost):
-            yield from results
-        return
-    with open_index(options.roots, options.remote) as index:
-        if as_set or options.remote.deps:
-            from wheelfix.exam.sets import scan_set
+    several, deps = len(waiting) > 1 and options.jobs > 1, options.remote.deps
+    if options.together or options.beside or options.lockfile or deps:
+        from wheelfix.exam.sets import scan_set
 
-            deps = options.remote.deps
-            with contextlib.nullcontext(client) if client or not deps else Client(options.remote) as asked:
-                found = scan_set(waiting, options, index, progress, asked if deps else None)
-                yield from _finished(found, finish)
-            return
-        if not several:
+        asking = contextlib.nullcontext(client) if client or not deps else Client(options.remote)
+        with open_index(options.roots, options.remote) as index, asking as asked:
+            yield from _finished(scan_set(waiting, options, index, progress, asked if deps else None), finish)
+    elif several and not all(isinstance(path, Path) for path in waiting):  # servers are waited for in threads
+        with _scanning(options, finish, in_threads=True) as work, WorkerPool(options.jobs) as pool:
+            shares, running = Shares(progress), deque[Task[list[ScanReport | FailedInput]]]()
             for path in waiting:
-                yield from _finished(_results(path, options, index, progress), finish)
-            return
-        index.prepare()
-        alone, shares = replace(options, jobs=1), Shares(progress)
-        with WorkerPool(options.jobs) as pool:
-            running: deque[Task[list[ScanReport | FailedInput]]] = deque()
-            for path in waiting:
-                running.append(pool.submit(functools.partial(_gathered, path, alone, index, shares)))
+                share = functools.partial(shares.report, path)
+                running.append(pool.submit(functools.partial(_gathered, work, path, share)))
                 if len(running) > 2 * options.jobs:
-                    yield from _finished(running.popleft().result(), finish)
+                    yield from running.popleft().result()
             while running:
-                yield from _finished(running.popleft().result(), finish)
+                yield from running.popleft().result()
+    else:
+        start = functools.partial(_scanning, options, finish)
+        yield from each_input(start, waiting, options.jobs, progress, side_by_side=several)
 
 
 def _finished(
@@ -141,40 +132,23 @@ def _finished(
         yield finish(result) if finish is not None and isinstance(result, ScanReport) else result
 
 
-def _lost(path: Path, reason: str) -> list[ScanReport | FailedInput]:
-    return [lost_input(path, reason)]
-
-
 @contextlib.contextmanager
 def _scanning(
-    options: ScanOptions, finish: Callable[[ScanReport], ScanReport] | None
-) -> Iterator[Work[Path, list[ScanReport | FailedInput]]]:
+    options: ScanOptions, finish: Callable[[ScanReport], ScanReport] | None, *, in_threads: bool = False
+) -> Iterator[Work[WheelPath, Iterator[ScanReport | FailedInput]]]:
     """What is done with each input, here or in a process of its own."""
     with open_index(options.roots, options.remote) as index:
-
-        def work(path: Path, threads: int, progress: Progress | None) -> list[ScanReport | FailedInput]:
-            own = replace(options, jobs=threads)
-            return list(_finished(_results(path, own, index, progress), finish))
-
-        yield work
+        if in_threads:
+            index.prepare()
+        yield lambda path, threads, progress: _finished(
+            _scan_one(path, replace(options, jobs=threads), index, progress), finish
+        )
 
 
 def _gathered(
-    path: WheelPath, options: ScanOptions, index: RootIndex, shares: Shares
+    work: Work[WheelPath, Iterator[ScanReport | FailedInput]], path: WheelPath, share: Progress
 ) -> list[ScanReport | FailedInput]:
-    return list(_results(path, options, index, functools.partial(shares.report, path)))
-
-
-def _results(
-    path: WheelPath,
-    options: ScanOptions,
-    index: RootIndex,
-    progress: Progress | None,
-) -> Iterator[ScanReport | FailedInput]:
-    try:
-        yield from _scan_one(path, options, index, progress)
-    except Exception as error:  # whatever it is, it costs this input only
-        yield FailedInput(str(path), failure_of(error, str(path)))
+    return [*attempt(work, path, 1, share)]
 
 
 def _scan_one(

@@ -13,8 +13,7 @@ from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import check_record
 from wheelfix.base.options import ScanOptions
 from wheelfix.base.values import replace
-from wheelfix.errors import failure_of
-from wheelfix.exam.examination import FailedInput, Progress, each_input, faults_of, lost_input
+from wheelfix.exam.examination import FailedInput, Progress, each_input, faults_of
 from wheelfix.model import Finding, Machine, Resolution, ScanReport
 from wheelfix.rules.archive import fault_findings
 from wheelfix.rules.registry import pick
@@ -77,17 +76,10 @@ def verify_all(
     paths: Iterable[Path], options: ScanOptions, progress: Progress | None = None
 ) -> Generator[ScanReport | FailedInput, None, None]:
     """Verify several wheels, in the order given; one that cannot be read does not stop the rest."""
-    yield from each_input(functools.partial(_verifying, options), list(paths), options.jobs, progress, lost_input)
+    yield from each_input(functools.partial(_verifying, options), list(paths), options.jobs, progress)
 
 
 @contextlib.contextmanager
-def _verifying(options: ScanOptions) -> Iterator[Work[Path, ScanReport | FailedInput]]:
+def _verifying(options: ScanOptions) -> Iterator[Work[Path, list[ScanReport]]]:
     """What is done with each wheel, here or in a process of its own."""
-    yield lambda path, threads, progress: _result(path, replace(options, jobs=threads), progress)
-
-
-def _result(path: Path, options: ScanOptions, progress: Progress | None) -> ScanReport | FailedInput:
-    try:
-        return _verify(path, options, progress)
-    except Exception as error:  # whatever it is, it costs this wheel only
-        return FailedInput(str(path), failure_of(error, path))
+    yield lambda path, threads, progress: [_verify(path, replace(options, jobs=threads), progress)]

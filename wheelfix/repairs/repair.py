@@ -13,8 +13,8 @@ from wheelfix.archive.record import check_record
 from wheelfix.base.inputfiles import begin_run, check_target, refuse_same
 from wheelfix.base.options import RepairOptions
 from wheelfix.base.values import frozen, replace
-from wheelfix.errors import CannotRepair, failure_of
-from wheelfix.exam.examination import FailedInput, Progress, each_input, lost_input
+from wheelfix.errors import CannotRepair
+from wheelfix.exam.examination import FailedInput, Progress, each_input
 from wheelfix.exam.wheel import RecordIsWrong, WheelScan, looking_at
 from wheelfix.model import TRUSTED, Finding, Repairable, Severity
 from wheelfix.pe.signature import read_signature
@@ -130,7 +130,7 @@ def repair_all(
 ) -> Generator[Repaired | FailedInput, None, None]:
     """Repair wheels and give the results in their order; their reports have findings alone."""
     start, apart = functools.partial(_repairing, paths, options, dry_run), targets_differ(paths, options)
-    yield from each_input(start, paths, options.scan.jobs, progress, lost_input, side_by_side=apart)
+    yield from each_input(start, paths, options.scan.jobs, progress, stage="repair", side_by_side=apart)
 
 
 def targets_differ(paths: Sequence[Path], options: RepairOptions) -> bool:
@@ -139,33 +139,18 @@ def targets_differ(paths: Sequence[Path], options: RepairOptions) -> bool:
 
 
 @contextlib.contextmanager
-def _repairing(
-    paths: Sequence[Path], options: RepairOptions, dry_run: bool
-) -> Iterator[Work[Path, Repaired | FailedInput]]:
+def _repairing(paths: Sequence[Path], options: RepairOptions, dry_run: bool) -> Iterator[Work[Path, list[Repaired]]]:
     """What is done with each wheel, here or in a process of its own."""
     begin_run(paths)
     with open_index(options.scan.roots, options.scan.remote) as index:
 
-        def work(path: Path, threads: int, progress: Progress | None) -> Repaired | FailedInput:
-            return _result(path, with_jobs(options, threads), index, dry_run, progress)
+        def work(path: Path, threads: int, progress: Progress | None) -> list[Repaired]:
+            own = replace(options, scan=replace(options.scan, jobs=threads))
+            result = repair(path, own, index, dry_run=dry_run, progress=progress)
+            reports = {name: one.without_images() for name in ("before", "after") if (one := getattr(result, name))}
+            return [replace(result, **reports)]
 
         yield work
-
-
-def with_jobs(options: RepairOptions, jobs: int) -> RepairOptions:
-    """Return the options of a repair that uses so many threads."""
-    return replace(options, scan=replace(options.scan, jobs=jobs))
-
-
-def _result(
-    path: Path, options: RepairOptions, index: RootIndex, dry_run: bool, progress: Progress | None
-) -> Repaired | FailedInput:
-    try:
-        result = repair(path, options, index, dry_run=dry_run, progress=progress)
-    except Exception as error:  # whatever it is, it costs this wheel only
-        return FailedInput(str(path), failure_of(error, path), "repair")
-    reports = {name: report.without_images() for name in ("before", "after") if (report := getattr(result, name))}
-    return replace(result, **reports)
 
 
 def target_of(path: Path, plan: Plan, options: RepairOptions) -> Path:
