@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.support.wheels import ALONE, build_wheel
 from wheelfix.archive.faults import ArchiveFault
+from wheelfix.base.options import ScanOptions
 from wheelfix.base.values import replace
 from wheelfix.exam.scan import scan
 from wheelfix.loader.installations import Distribution
@@ -39,7 +40,7 @@ from wheelfix.model import (
 from wheelfix.pe.gpucode import GpuCode
 from wheelfix.pe.modulenames import read_numpy
 from wheelfix.rules import registry
-from wheelfix.rules.context import Subject
+from wheelfix.rules.context import ArchiveFacts, Subject
 from wheelfix.streams.source import MemorySource
 
 SITE = "Lib/site-packages/"
@@ -158,12 +159,10 @@ def subject(
         view=view,
         profile=Profile(machine, (3, 11)),
         resolution=resolution,
-        machine=machine,
         distribution=wheel or Distribution(""),
-        archive_faults=archive_faults,
-        record_faults=record_faults,
+        options=ScanOptions(gpu=gpu, signatures=True),
+        facts=ArchiveFacts(None, archive_faults, record_faults),
         loading=torch or ORDINARY,
-        gpu=gpu,
         version=known.get,
         gpu_code=lambda path: code(*(archs or {})[path]) if path in (archs or {}) else None,
         signature=(signatures or {}).get,

@@ -250,7 +250,8 @@ def _no_gpu_code(symptom: Symptom, case: ScannedPackage) -> Explained | None:
     capability = symptom.details.get("capability", "")
     if symptom.kind != "no-kernel-image":
         return None
-    found = run_checks(replace(case.exam.subject, gpu=capability), gpu_code) if capability else ()
+    options = replace(case.exam.subject.options, gpu=capability)
+    found = run_checks(replace(case.exam.subject, options=options), gpu_code) if capability else ()
     return _from_finding(found[0], symptom, case) if found else _gpu_code_there_is(symptom, case, capability)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from wheelfix.archive.conformance import check_archive, size_faults, stored_fault
-from wheelfix.base.values import field, frozen
+from wheelfix.base.values import frozen
 from wheelfix.errors import EnvironmentFailure, WheelfixError, failure_of
 
 if TYPE_CHECKING:
@@ -32,23 +32,11 @@ _R = TypeVar("_R")
 
 
 @frozen
-class ArchiveFacts:
-    """What there is to say about a wheel as an archive; of what is installed, only the files that are gone."""
-
-    info: WheelInfo | None = None
-    faults: tuple[ArchiveFault, ...] = ()
-    record_faults: tuple[ArchiveFault, ...] = ()
-    unowned: frozenset[str] = frozenset()
-    """In an environment: the DLLs that no distribution owns."""
-
-
-@frozen
 class Examination:
-    """A scan with the things it was made from, for the commands that continue from it."""
+    """A scan with what it was made from, for the commands that continue from it."""
 
     report: ScanReport
     subject: Subject
-    facts: ArchiveFacts = field(default_factory=ArchiveFacts)
 
 
 STAGES = {"read": "not readable", "repair": "not repaired", "report": "not reported", "try": "not imported"}

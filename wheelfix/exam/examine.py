@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from wheelfix.archive.faults import ArchiveFault
 from wheelfix.base.values import distinct, grouped, replace
-from wheelfix.exam.examination import ArchiveFacts, Examination, Progress
+from wheelfix.exam.examination import Examination, Progress
 from wheelfix.knowledge.provider_index import provider_index
-from wheelfix.knowledge.targets import TargetList, chosen_targets
 from wheelfix.loader.loadcall import MOD_NOT_FOUND, PROC_NOT_FOUND
 from wheelfix.loader.packageloading import loading_of
 from wheelfix.loader.predict import predict, predict_absent
@@ -51,7 +50,7 @@ from wheelfix.roots.host import this_machine
 from wheelfix.roots.release import ranked_releases
 from wheelfix.roots.toolkits import known_toolkit, searched_nvtx, searched_toolkit
 from wheelfix.rules.codeloads import own_module_missing
-from wheelfix.rules.context import Subject, not_known
+from wheelfix.rules.context import ArchiveFacts, Subject, not_known
 from wheelfix.rules.cuda import cuda_summary
 from wheelfix.rules.dependencies import Need, gather, is_required
 from wheelfix.rules.failures import failure_of_order, visible_failure
@@ -65,6 +64,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from wheelfix.base.options import RepairOptions, ScanOptions
+    from wheelfix.knowledge.targets import TargetList
     from wheelfix.loader.installations import Distribution
     from wheelfix.roots.index import RootIndex
 
@@ -101,25 +101,18 @@ def examine_view(
         view=view,
         profile=profile,
         resolution=resolution,
-        machine=profile.machine,
+        options=options,
         distribution=distribution,
         installed=installed,
-        archive_faults=facts.faults,
-        record_faults=(*facts.record_faults, *_gone(view, distribution)),
+        facts=replace(facts, record_faults=(*facts.record_faults, *_gone(view, distribution))),
         loading=loading_of(view),
-        unowned=facts.unowned,
-        targets=chosen_targets(options.targets),
-        gpu=options.gpu,
-        driver=options.driver,
         version=functools.partial(details.read, read_version),
         gpu_code=functools.partial(details.read, read_gpu_code),
         numpy=functools.partial(details.read, read_numpy),
         signature=functools.partial(details.read, signature) if wants_signatures else not_known,
         cimports=functools.partial(details.read_before, read_cimports),
-        judges_signatures=options.signatures,
-        import_order=options.import_order,
     )
-    return Examination(_judged(subject, path, options, index), subject, facts)
+    return Examination(_judged(subject, path, index), subject)
 
 
 def _gone(view: FileView, distribution: Distribution) -> Iterator[ArchiveFault]:
@@ -130,9 +123,9 @@ def _gone(view: FileView, distribution: Distribution) -> Iterator[ArchiveFault]:
             yield ArchiveFault("file-gone", path.removeprefix(f"{SITE_PACKAGES}/"), message)
 
 
-def _judged(subject: Subject, path: str, options: ScanOptions, index: RootIndex | None) -> ScanReport:
+def _judged(subject: Subject, path: str, index: RootIndex | None) -> ScanReport:
     """Run the rules on what was read and resolved, and put the report together."""
-    images = tuple(scanned_images(subject, options))
+    options, images = subject.options, tuple(scanned_images(subject))
     check_patterns(options.select, "select")
     check_patterns(options.ignore, "ignore")
     findings = with_allowed(run(subject, options.select, options.ignore), options.allow_missing)
@@ -310,8 +303,9 @@ class DetailReader:
         return self._open[1]
 
 
-def scanned_images(subject: Subject, options: ScanOptions) -> Iterator[ScannedImage]:
+def scanned_images(subject: Subject) -> Iterator[ScannedImage]:
     """The images of a view, with as many details as the options ask for."""
+    options = subject.options
     wants_code = options.archs or options.gpu is not None
     for path, facts in subject.view.images().items():
         if not isinstance(facts, Image):
@@ -331,9 +325,9 @@ def scanned_images(subject: Subject, options: ScanOptions) -> Iterator[ScannedIm
 
 
 def _gpu_fit(subject: Subject, image: Image, code: GpuCode) -> GpuFit | None:
-    if subject.gpu is None or subject.card is None:
+    if subject.options.gpu is None or subject.card is None:
         return None
-    return GpuFit(subject.gpu, subject.card, fit_of_image(code, image.size, subject.card).value)
+    return GpuFit(subject.options.gpu, subject.card, fit_of_image(code, image.size, subject.card).value)
 
 
 def list_missing(subject: Subject, index: RootIndex | None) -> tuple[MissingDll, ...]:

@@ -13,7 +13,6 @@ from wheelfix.base.options import ScanOptions
 from wheelfix.base.values import replace
 from wheelfix.errors import InputError, failure_of
 from wheelfix.exam.examination import (
-    ArchiveFacts,
     Examination,
     FailedInput,
     Progress,
@@ -32,6 +31,7 @@ from wheelfix.model import Machine, ScanReport, canonical
 from wheelfix.remote.addresses import is_remote
 from wheelfix.remote.client import Client
 from wheelfix.roots.index import open_index
+from wheelfix.rules.context import ArchiveFacts
 from wheelfix.streams.pool import Task, WorkerPool
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import Digest, check_hashes, check_record, digest_work
 from wheelfix.errors import InputError
 from wheelfix.exam import examine
-from wheelfix.exam.examination import ArchiveFacts, Examination, Progress, faults_of
+from wheelfix.exam.examination import Examination, Progress, faults_of
 from wheelfix.knowledge.families import is_released_whole
 from wheelfix.loader.installations import Distribution
 from wheelfix.loader.places import open_environment, view_of_wheel
@@ -25,6 +25,7 @@ from wheelfix.loader.view import PE_SUFFIXES, FileView, ViewFile, key_of
 from wheelfix.pe.image import read_image
 from wheelfix.pe.modulenames import read_cimports, read_numpy
 from wheelfix.pe.version import read_version
+from wheelfix.rules.context import ArchiveFacts
 from wheelfix.streams.pool import Task, WorkerPool
 from wheelfix.streams.source import HashingSource
 

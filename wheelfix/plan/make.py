@@ -102,13 +102,13 @@ def _choose(planner: Planner, chosen: tuple[Chosen, ...]) -> tuple[frozenset[str
     Two packages with an unmangled ``zlib1.dll`` collide, so DLLs of no known family are renamed in ordinary extension
     packages. Vendors' families break when renamed, and a package with a DLL folder of its own needs no help.
     """
-    subject, layout = planner.before.subject, planner.options.layout
+    subject, layout = planner.subject, planner.options.layout
     if layout == "libs" and subject.startup is not None:
         lib = subject.startup.lib.removeprefix(f"{SITE_PACKAGES}/")
         because = f"{subject.loading.package} loads {lib} by itself, and only there"
         raise UsageError("--layout libs", because=because, hint="leave --layout out")
     own = subject.resolution.search_dirs or not any(one.event.cause == "extension" for one in subject.outcomes)
-    installed = planner.before.facts.info is None  # its __init__.py is not patched
+    installed = planner.subject.facts.info is None  # its __init__.py is not patched
     if installed or layout == "beside" or subject.startup or planner.options.dest or (layout == "auto" and own):
         return frozenset(), []
     # What RECORD lists goes back to where it was, under its own name.
@@ -356,7 +356,7 @@ def make_plan(
         *_left_to_users(planner, outside),
     )
     compressor = Compressor.choose(options.compressor or "auto", options.compression)
-    prefix = before.facts.info.prefix if before.facts.info else ""
+    prefix = before.subject.facts.info.prefix if before.subject.facts.info else ""
     plan = Plan(
         wheel=reference(archive, before, hash_file=options.seal),
         output=output_name(archive.path.name, options.build_tag) if archive else "",
@@ -397,9 +397,9 @@ def _outcome(
         files = {one.file for one in outside if one.file is not None}
         described, result, patched = relying(before, result, supplied, files, planner.index)
     facts = replace(
-        before.facts,
-        info=replace(before.facts.info, faults=(), prefix="") if before.facts.info else None,
-        faults=lasting_faults(before.facts.faults),
+        before.subject.facts,
+        info=replace(before.subject.facts.info, faults=(), prefix="") if before.subject.facts.info else None,
+        faults=lasting_faults(before.subject.facts.faults),
         record_faults=_deleted_files(before, everything, planner),
     )
     unread = _fetched(chosen) if planner.preview else ()
@@ -412,7 +412,7 @@ def _outcome(
 def _left_to_users(planner: Planner, outside: Sequence[Chosen]) -> Iterator[str]:
     """What users need besides the wheel and what it requires: a toolkit, and what DLLs of others look for in vain."""
     if planner.options.via == "toolkit":
-        yield f"its users need CUDA {planner.before.subject.profile.cuda}, installed by NVIDIA's installer"
+        yield f"its users need CUDA {planner.subject.profile.cuda}, installed by NVIDIA's installer"
     paths = {one.path for one in outside}
     for need in planner.unmet:
         if not paths.isdisjoint(need.importers):
@@ -443,7 +443,7 @@ def _deleted_files(before: Examination, chosen: tuple[Chosen, ...], planner: Pla
     given_up = (*planner.options.accept_missing, *planner.options.drop)
     return tuple(
         fault
-        for fault in before.facts.record_faults
+        for fault in before.subject.facts.record_faults
         if fault.kind == "row-orphan"
         and fold(fault.subject) not in restored
         and not any(fnmatch.fnmatchcase(fold(fault.subject), fold(pattern)) for pattern in given_up)
@@ -464,7 +464,7 @@ def reference(archive: Archive | None, before: Examination, *, hash_file: bool =
         return WheelRef(report.path, report.name, report.version, 0, "")
     digest = hashlib.sha256(archive.directory).hexdigest()
     whole = sha256_of(archive).hex() if hash_file else ""
-    info, faults = before.facts.info, before.facts.faults
+    info, faults = before.subject.facts.info, before.subject.facts.faults
     odd = {fault.kind for fault in faults if info is None or fault not in info.faults} - NOT_IRREGULAR
     return WheelRef(str(archive.path), report.name, report.version, archive.size, digest, whole, not odd)
 
@@ -496,7 +496,7 @@ def _addition(entry: Chosen, planner: Planner, mangle: bool, trust: Mapping[Root
         target = f"{planner.before.report.name}{planner.options.renaming.lib_sdir}/{base_name(entry.path)}"
     signer, answer, warnings = "", "", entry.warnings
     if entry.file is None:
-        origin = planner.before.subject.view.origin(entry.own)
+        origin = planner.subject.view.origin(entry.own)
         source = Source("own", planner.before.report.path, origin, origin="this wheel")
         own = planner.view.file(entry.path)
         size, digest, version = own.size, sha256_of(own.open()).hex(), ""

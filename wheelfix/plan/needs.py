@@ -184,7 +184,7 @@ _PATCH = re.compile(r"^def _delvewheel_(?:init_)?patch_(\d+(?:_\d+)*)\(", re.MUL
 
 def processed_by(before: Examination) -> str:
     """Return the delvewheel that has processed a wheel, as far as it says so; empty if none has."""
-    info, view = before.facts.info, before.subject.view
+    info, view = before.subject.facts.info, before.subject.view
     text = view.read_text(f"{SITE_PACKAGES}/{info.dist_info}/DELVEWHEEL") if info else None
     if text is not None:
         first = text.partition("\n")[0].strip()

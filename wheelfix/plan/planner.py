@@ -55,10 +55,10 @@ from wheelfix.roots.choice import (
     never_vendored,
 )
 from wheelfix.roots.release import GROUPS, OneRelease, group_of
-from wheelfix.rules.dependencies import Need, says_out_of_reach
+from wheelfix.rules.dependencies import Need
 from wheelfix.rules.placement import misplaced, used_files
 from wheelfix.rules.policy import list_test_artifacts
-from wheelfix.rules.registry import matches_any
+from wheelfix.rules.registry import Theme, is_about, matches_any
 from wheelfix.rules.wording import and_more
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def leftovers(subject: Subject, chosen: Iterable[Chosen]) -> Iterator[Drop]:
 
 def _may_go(subject: Subject, path: str) -> bool:
     """Whether a file is the package's own, or of no distribution: those of others are left alone."""
-    return path in subject.view.own or path in subject.unowned
+    return path in subject.view.own or path in subject.facts.unowned
 
 
 def inside(folder: str, name: str) -> str:
@@ -162,15 +162,20 @@ class Planner:
     """Whether no DLL is downloaded from the package index."""
 
     @property
+    def subject(self) -> Subject:
+        """What the plan is for, as it was scanned."""
+        return self.before.subject
+
+    @property
     def cuda(self) -> str | None:
         """The CUDA release of the wheel, where one is known with its minor."""
-        return self.before.subject.cuda.text if "." in self.before.subject.cuda.text else None
+        return self.subject.cuda.text if "." in self.subject.cuda.text else None
 
     def run(self) -> None:
         """Drop, include, answer needs until nothing changes, then clean up."""
         self._drop_files(drops_asked_for(self.before, self.options))
         if self.options.clean:
-            self._drop_files(Drop(self.view.origin(path), why) for path, why in unusable(self.before.subject))
+            self._drop_files(Drop(self.view.origin(path), why) for path, why in unusable(self.subject))
         if self.options.via == "wheels":
             self._take_out_copies()
         asked = [Need(name) for name in self.options.include]
@@ -180,14 +185,14 @@ class Planner:
         self._include()
         self._answer_all()
         if self.options.clean:
-            subject = replace(self.before.subject, view=self.view, resolution=self._resolve())
+            subject = replace(self.subject, view=self.view, resolution=self._resolve())
             self._drop_files(leftovers(subject, self.chosen.values()))
 
     def _resolve(self) -> Resolution:
-        profile = self.before.subject.profile
+        profile = self.subject.profile
         if self.options.with_vcredist:
             profile = replace(profile, assume=profile.assume - {"vcredist"})
-        return resolve(self.view, profile, self.before.subject.distribution.requires)
+        return resolve(self.view, profile, self.subject.distribution.requires)
 
     def _unmet_needs(self, resolution: Resolution) -> Iterator[Need]:
         return unmet_needs(self.view, resolution, self.options, self.cuda)
@@ -218,7 +223,7 @@ class Planner:
 
     def _require_runtime(self, left: list[Need]) -> None:
         """Refuse ``--with-vcredist`` where the runtime is needed and no root has it."""
-        machine = self.before.subject.machine
+        machine = self.subject.machine
         absent = [need.name for need in left if need.reached and classify(need.name, machine).kind == "vcredist"]
         if absent:
             raise UsageError(
@@ -279,7 +284,7 @@ class Planner:
 
     def _folder_for_included(self, name: str) -> str:
         """The folder of a DLL that no table and no code asks for: where everything looks, else beside an image."""
-        subject = self.before.subject
+        subject = self.subject
         if self.options.dest is not None:
             return in_site_packages(self.options.dest)
         if subject.startup is not None:
@@ -338,8 +343,8 @@ class Planner:
         by_group = grouped((group, self._request(need, name)) for group, need in known for name in need.names)
         for group, requests in by_group.items():
             if group not in self.releases:
-                wanted = wanted_release(group, self.before.subject)
-                assumed = self.before.subject.profile.cuda or ""
+                wanted = wanted_release(group, self.subject)
+                assumed = self.subject.profile.cuda or ""
                 if group == "cuda" and wanted.text.partition(".")[0] == assumed.partition(".")[0] != "":
                     because = f"--assume cuda={assumed} says that it is installed"
                     self.releases[group] = OneRelease(group, assumed, because)
@@ -353,7 +358,7 @@ class Planner:
         if matches_any(need.name, self.options.exclude):
             self.refused.setdefault(dll_key(need.name), Refusal(need.name, "excluded with --exclude"))
             return False
-        startup = self.before.subject.startup
+        startup = self.subject.startup
         added = resolution.search_dirs or self._emptied()
         folders = _lost_folders(resolution)[:1] or destinations(need, startup.lib if startup else None, added)
         if self.options.dest is not None:
@@ -392,11 +397,11 @@ class Planner:
 
         A second copy of a DLL that is found after all would be loaded beside the first.
         """
-        if not self.before.subject.unread_code(adding=True):
+        if not self.subject.unread_code(adding=True):
             return False
         places = {self.view.origin(path) for path in need.present_at}
-        reported = [f for f in self.before.report.findings if says_out_of_reach(f) and f.subject in places]
-        return any(finding.severity is not Severity.ERROR for finding in reported)
+        reported = (one for one in self.before.report.findings if is_about(one, Theme.OUT_OF_REACH))
+        return any(one.subject in places and one.severity is not Severity.ERROR for one in reported)
 
     def _copy_own(self, need: Need, folders: tuple[str, ...]) -> bool:
         """Put a copy of a DLL that the wheel has, or that this plan adds, where the loader looks."""
@@ -426,10 +431,10 @@ class Planner:
 
     def _can_serve(self, need: Need, path: str) -> bool:
         """Whether a file of the view can be copied, and has what those who ask import from it."""
-        if self.before.facts.info is not None and path not in self.view.own:
+        if self.subject.facts.info is not None and path not in self.view.own:
             return False  # a wheel can only copy what is in it
         image = self.view.image(path)
-        if not isinstance(image, Image) or image.machine is not self.before.subject.machine:
+        if not isinstance(image, Image) or image.machine is not self.subject.machine:
             return False
         wanted = (symbol for needer in needers(self.view, need, need.name) for symbol in needer.symbols)
         return all(map(image.exports.offers, wanted))
@@ -446,8 +451,8 @@ class Planner:
     @property
     def restorable(self) -> dict[str, str]:
         """Where DLLs were that RECORD lists and the wheel does not have, each with its row."""
-        info = self.before.facts.info
-        rows = self.before.subject.view.deleted.values()
+        info = self.subject.facts.info
+        rows = self.subject.view.deleted.values()
         return {installed_path(row, info.data): row for row in rows} if info is not None else {}
 
     def _take(
@@ -510,14 +515,14 @@ class Planner:
 
     @property
     def _data(self) -> str:
-        info = self.before.facts.info
+        info = self.subject.facts.info
         return info.data if info else f"{self.before.report.name}.data"
 
     # ------------------------------------------------------------------------------------- what a choice depends on
 
     def _look_on_index(self, name: str) -> bool:
         """Have the next release on the package index looked at, if ``--fetch`` was given."""
-        subject = self.before.subject
+        subject = self.subject
         if never_vendored(name, subject.machine, runtime=self.options.with_vcredist):
             return False
         group = group_of(name)
@@ -526,7 +531,7 @@ class Planner:
 
     def _others(self, name: str) -> str:
         """Who else has a DLL on the package index, and what it takes to have it fetched from there."""
-        subject = self.before.subject
+        subject = self.subject
         found = pip_packages(name, cuda=self.cuda or subject.cuda.text or None)
         names = [canonical(re.split("[^A-Za-z0-9._-]", item, maxsplit=1)[0]) for item in found]
         names = [one for one in names if not vendor_of(one) and one != canonical(subject.name)]
@@ -534,7 +539,7 @@ class Planner:
 
     def _request(self, need: Need, name: str, *, own: bool = False) -> DllRequest:
         """What is asked of the roots, and what the choice has to respect."""
-        subject = self.before.subject
+        subject = self.subject
         return DllRequest(
             name,
             subject.machine,
@@ -560,7 +565,7 @@ class Planner:
         """A DLL that a candidate imports and that neither Windows nor the wheel nor any root has."""
         image = self.index.image(file)
         for need in image.imports if isinstance(image, Image) else ():
-            known = classify(need.dll, self.before.subject.machine).kind != "unknown"
+            known = classify(need.dll, self.subject.machine).kind != "unknown"
             if not known and not self.view.named(dll_key(need.dll)) and not self.index.candidates(need.dll):
                 return need.dll
         return ""
@@ -584,7 +589,7 @@ class Planner:
     def _release(self, need: Need, name: str) -> str:
         """The release of the family that is in the wheel already, which a missing part has to fit."""
         own = next((path for path in self._relatives(need, name) if path not in self.chosen), None)
-        version = self.before.subject.version(own) if own is not None else None
+        version = self.subject.version(own) if own is not None else None
         return str(version) if version else ""
 
 

@@ -323,7 +323,7 @@ def assumed_toolkit(before: Examination, options: RepairOptions) -> tuple[Examin
         raise UsageError("--via toolkit", because=because, hint="add --assume cuda=12.4")
     scan = replace(options.scan, assume=(*options.scan.assume, f"cuda={cuda}"))
     options = replace(options, scan=scan)
-    return examine_again(before, subject.view, before.facts, options), options
+    return examine_again(before, subject.view, subject.facts, options), options
 
 
 def searches_toolkit(view: FileView) -> bool:

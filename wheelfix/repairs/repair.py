@@ -12,11 +12,11 @@ from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import check_record
 from wheelfix.base.inputfiles import begin_run, check_target, refuse_same
 from wheelfix.base.options import RepairOptions
-from wheelfix.base.values import frozen, replace
+from wheelfix.base.values import replace
 from wheelfix.errors import CannotRepair
 from wheelfix.exam.examination import FailedInput, Progress, each_input
 from wheelfix.exam.wheel import RecordIsWrong, WheelScan, looking_at
-from wheelfix.model import TRUSTED, Finding, Repairable, Severity
+from wheelfix.model import TRUSTED
 from wheelfix.pe.signature import read_signature
 from wheelfix.plan.lock import check_lock, is_foreign, locked_sources, refuse_share, wheel_hash, wheel_of
 from wheelfix.plan.make import cannot_repair, finding_in_words, make_plan, still_broken
@@ -26,7 +26,6 @@ from wheelfix.plan.ways import assumed_toolkit
 from wheelfix.repairs.mangled import repair_with_libs
 from wheelfix.repairs.rewrite import keep, new_members, rewrite
 from wheelfix.roots.index import open_index
-from wheelfix.rules.registry import Group, group_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
@@ -56,73 +55,54 @@ def repair(
     refuse_input(path, path.name, options)
     scan = replace(options.scan, verify=not options.trust_record)
     with looking_at(path, scan, progress) as (archive, look):
-        job = _Repair(path, archive, options, roots, dry_run)
+        repairing = functools.partial(_repaired, archive, look, roots, dry_run)
         try:
-            return job.done(look, wait=False)
+            return repairing(options, wait=False)
         except RecordIsWrong:  # which is rare: then all is done again, with that among the faults
-            return job.done(look, wait=True)
+            return repairing(options, wait=True)
 
 
-@frozen
-class _Repair:
-    """The repair of one wheel, whose images are being read."""
+def _repaired(
+    archive: Archive, look: WheelScan, roots: RootIndex, dry_run: bool, wanted: RepairOptions, *, wait: bool
+) -> Repaired:
+    """Examine a wheel whose images are being read, plan, and write what was planned.
 
-    path: Path
-    archive: Archive
-    options: RepairOptions
-    roots: RootIndex
-    dry_run: bool
-
-    def done(self, look: WheelScan, *, wait: bool) -> Repaired:
-        """Examine, plan, and write what was planned.
-
-        Without ``wait`` the hashes are waited for only before anything is reported or named: RecordIsWrong, if so.
-        """
-        archive, options = self.archive, self.options
-        before = look.examine(self.roots, wait=wait)
-        if options.via == "toolkit":
-            before, options = assumed_toolkit(before, options)
-        wait_for_hashes: Callable[[], None] = (lambda: None) if wait else look.wait_for_hashes
-        planned = make_plan(before, self.roots, options, archive, preview=self.dry_run and not options.seal)
-        plan, report = planned.plan, before.report
-        # Why the wheel would still not load, and which faults of the archive rewriting does not fix.
-        broken = still_broken(planned, options)
-        lasting = (*broken, *(one for one in report.findings if _stays(one) and one not in broken))
+    Without ``wait`` the hashes are waited for only before anything is reported or named: RecordIsWrong, if so.
+    """
+    options, before = wanted, look.examine(roots, wait=wait)
+    if options.via == "toolkit":
+        before, options = assumed_toolkit(before, options)
+    wait_for_hashes: Callable[[], None] = (lambda: None) if wait else look.wait_for_hashes
+    planned = make_plan(before, roots, options, archive, preview=dry_run and not options.seal)
+    plan, report = planned.plan, before.report
+    lasting = still_broken(planned, options)
+    if dry_run or lasting or not plan.changes or plan.layout == "libs":
+        wait_for_hashes()
+    if dry_run:
         faults = tuple(map(finding_in_words, lasting))
-        if self.dry_run or faults or not plan.changes or plan.layout == "libs":
-            wait_for_hashes()
-        if self.dry_run:
-            return Repaired(plan, "planned", None, report, planned.after.report, faults=faults)
-        if lasting:
-            raise cannot_repair(str(self.path), lasting, planned, fetch=options.scan.remote.fetch)
-        target = target_of(self.path, plan, options)
-        if not plan.changes:
-            return Repaired(plan, "unchanged", keep(archive, target), report, report)
-        info = before.facts.info
-        assert info is not None
-        stale = {fault.subject for fault in before.facts.record_faults}
-        members = new_members(planned.chosen, plan, archive, self.roots)
-        if plan.layout == "libs":
-            try:
-                plan, after, size = repair_with_libs(archive, plan, members, stale, options, target)
-            except CannotRepair as exc:
-                if options.layout != "auto":
-                    raise
-                return self._with_own_names(look, str(exc))
-            return Repaired(plan, "repaired", target, report, after, size)
+        return Repaired(plan, "planned", None, report, planned.after.report, faults=faults)
+    path, info = archive.path, before.subject.facts.info
+    if lasting:
+        raise cannot_repair(str(path), lasting, planned, fetch=options.scan.remote.fetch)
+    target = target_of(path, plan, options)
+    if not plan.changes:
+        return Repaired(plan, "unchanged", keep(archive, target), report, report)
+    assert info is not None
+    stale = {fault.subject for fault in before.subject.facts.record_faults}
+    members = new_members(planned.chosen, plan, archive, roots)
+    if plan.layout != "libs":
         size = rewrite(archive, info, plan, members, stale, target, options, wait_for_hashes)
         return Repaired(plan, "repaired", target, report, planned.after.report, size)
-
-    def _with_own_names(self, look: WheelScan, because: str) -> Repaired:
-        """Do without renaming, which was impossible and which nobody has asked for."""
-        result = replace(self, options=replace(self.options, layout="beside")).done(look, wait=True)
-        note = f"the new DLLs keep their names, because renaming them was not possible: {because}"
+    try:
+        plan, after, size = repair_with_libs(archive, plan, members, stale, options, target)
+    except CannotRepair as exc:
+        if options.layout != "auto":
+            raise
+        # Without renaming, which was impossible and which nobody has asked for.
+        result = _repaired(archive, look, roots, dry_run, replace(wanted, layout="beside"), wait=True)
+        note = f"the new DLLs keep their names, because renaming them was not possible: {exc}"
         return replace(result, plan=replace(result.plan, notes=(*result.plan.notes, note)))
-
-
-def _stays(finding: Finding) -> bool:
-    never = finding.repairable is Repairable.NEVER and finding.severity is Severity.ERROR
-    return never and group_of(finding) is Group.ARCHIVE
+    return Repaired(plan, "repaired", target, report, after, size)
 
 
 def repair_all(

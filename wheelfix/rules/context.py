@@ -6,6 +6,7 @@ import functools
 import re
 from typing import TYPE_CHECKING, TypeAlias
 
+from wheelfix.base.options import ScanOptions
 from wheelfix.base.values import distinct, field, frozen, grouped
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.cuda import (
@@ -19,6 +20,7 @@ from wheelfix.knowledge.cuda import (
     toolkits_of_file,
 )
 from wheelfix.knowledge.families import is_of_nvidia
+from wheelfix.knowledge.targets import chosen_targets
 from wheelfix.loader.installations import Distribution
 from wheelfix.loader.packagecode import caught_by_name
 from wheelfix.loader.packageloading import ORDINARY, PackageLoading
@@ -50,10 +52,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from wheelfix.archive.faults import ArchiveFault
+    from wheelfix.archive.metadata import WheelInfo
     from wheelfix.knowledge.targets import TargetList
     from wheelfix.loader.packageloading import Startup
     from wheelfix.loader.profile import Profile
     from wheelfix.pe.gpucode import GpuCode
+
+
+@frozen
+class ArchiveFacts:
+    """What there is to say about a wheel as an archive; of what is installed, only the files that are gone."""
+
+    info: WheelInfo | None = None
+    faults: tuple[ArchiveFault, ...] = ()
+    record_faults: tuple[ArchiveFault, ...] = ()
+    unowned: frozenset[str] = frozenset()
+    """In an environment: the DLLs that no distribution owns."""
 
 
 def not_known(path: str) -> None:
@@ -68,24 +82,15 @@ class Subject:
     view: FileView
     profile: Profile
     resolution: Resolution
-    machine: Machine = Machine.AMD64
-    """The processor that it is examined for: that of the wheel's tags, of the Python, or the one asked for."""
+    options: ScanOptions = field(default_factory=ScanOptions)
+    """What was asked about it."""
     distribution: Distribution = field(default=Distribution(""))
     """What it says about itself, in a wheel or where it is installed."""
     installed: bool = False
     """Whether it was scanned in the environment in which it is installed."""
-    archive_faults: tuple[ArchiveFault, ...] = ()
-    record_faults: tuple[ArchiveFault, ...] = ()
+    facts: ArchiveFacts = field(default_factory=ArchiveFacts)
     loading: PackageLoading = field(default=ORDINARY)
     """How it loads DLLs, where that is in a way of its own, such as torch's."""
-    unowned: frozenset[str] = frozenset()
-    """In an environment: the DLLs that no distribution owns."""
-    targets: tuple[TargetList, ...] = ()
-    """The kinds of Windows that were asked about, besides any Windows 10 or 11."""
-    gpu: str | None = None
-    """The card asked about: ``sm_86``, ``8.6``, ``K40c``, ``native``; None when it was not asked for."""
-    driver: str = ""
-    """The version of NVIDIA's driver asked about, as ``551.86``; empty when no driver was."""
     version: Callable[[str], FileVersion | None] = field(default=not_known)
     """The version resource of a file; None when it has none.
 
@@ -95,10 +100,6 @@ class Subject:
     """The GPU code inside a file, for which all of it is read; None for a file without such sections."""
     signature: Callable[[str], Signature | None] = field(default=not_known)
     """What the signature of a file is worth; None when it was not asked for."""
-    judges_signatures: bool = True
-    """Whether findings about signatures were asked for; False where they are only shown."""
-    import_order: tuple[str, ...] = ()
-    """The order of imports that was asked about; empty when none was."""
     cimports: Callable[[str], frozenset[str] | None] = field(default=not_known)
     """The private modules whose C functions a module of Cython uses; None where it was not read as a whole."""
     numpy: Callable[[str], NumpyApi | None] = field(default=not_known)
@@ -108,6 +109,16 @@ class Subject:
     def name(self) -> str:
         """The distribution's name."""
         return self.distribution.name
+
+    @property
+    def machine(self) -> Machine:
+        """The processor that it is examined for: that of the wheel's tags, of the Python, or the one asked for."""
+        return self.profile.machine
+
+    @functools.cached_property
+    def targets(self) -> tuple[TargetList, ...]:
+        """The kinds of Windows that were asked about, besides any Windows 10 or 11."""
+        return chosen_targets(self.options.targets)
 
     @property
     def environment_python(self) -> tuple[int, int] | None:
@@ -301,7 +312,7 @@ class Subject:
     @functools.cached_property
     def card(self) -> str | None:
         """The architecture of the card asked about, as ``sm_86``; UsageError for an unknown one."""
-        return card_arch(self.gpu) if self.gpu is not None else None
+        return card_arch(self.options.gpu) if self.options.gpu is not None else None
 
     def origin(self, path: str) -> str:
         """Return the name a file has in the wheel or on disk, which is what people know it by."""

@@ -503,11 +503,6 @@ def missing_delay_loads(subject: Subject) -> Findings:
         )
 
 
-def says_out_of_reach(item: Finding) -> bool:
-    """Whether a finding says that a DLL of the wheel lies where the loader does not look."""
-    return item.code == "WF305"
-
-
 @rule("WF310")
 def unexported(subject: Subject) -> Findings:
     """Find imports whose DLL is there and does not export what is wanted: error 127 or 182."""

@@ -323,7 +323,7 @@ def _importers_of(subject: Subject, beside: InstalledSet, path: str) -> list[str
 def _asked_before(subject: Subject, beside: InstalledSet) -> tuple[str, ...] | None:
     """The distributions before this one in the order that was asked about; None where it does not name this one."""
     order = []
-    for name in subject.import_order:
+    for name in subject.options.import_order:
         known = canonical(name) in beside
         order.append(canonical(name) if known else beside.owner_of_module(name.replace("-", "_")))
     own = canonical(subject.name)

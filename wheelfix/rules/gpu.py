@@ -275,39 +275,40 @@ def _cards(subject: Subject, paths: Iterable[str], read: Code) -> frozenset[str]
 @rule("WF414", "WF415")
 def driver_runs_cuda(subject: Subject) -> Findings:
     """Compare the wheel's CUDA releases with the driver that was asked about."""
-    if not subject.driver:
+    driver = subject.options.driver
+    if not driver:
         return
     used = used_releases(subject)
     if not used:
         yield finding(
             "WF415",
-            f"driver {subject.driver}",
-            f"the wheel uses no CUDA release that is known, so that driver {subject.driver} was not compared",
-            evidence={"driver": subject.driver},
+            f"driver {driver}",
+            f"the wheel uses no CUDA release that is known, so that driver {driver} was not compared",
+            evidence={"driver": driver},
         )
-    number = dotted_numbers(subject.driver)
+    number = dotted_numbers(driver)
     oldest = {cuda: driver_needed(*cuda) for cuda in used}
     runs = [cuda for cuda, first in oldest.items() if first and dotted_numbers(windows_driver(first)) <= number]
     for cuda, needed in oldest.items():
         spelled = spelled_release(cuda)
         if needed is None:
             message = f"which driver CUDA {spelled} needs is not known"
-            yield finding("WF415", f"CUDA {spelled}", message, evidence={"cuda": spelled, "driver": subject.driver})
+            yield finding("WF415", f"CUDA {spelled}", message, evidence={"cuda": spelled, "driver": driver})
         elif cuda not in runs:
             # DLLs for several CUDA majors side by side, as in bitsandbytes: the driver runs some of them.
             other = bool(runs) and cuda[0] not in needed_majors(subject)
             yield finding(
                 "WF414",
                 f"CUDA {spelled}",
-                f"CUDA {spelled} needs driver {windows_driver(needed)} or later, driver {subject.driver} is older: "
+                f"CUDA {spelled} needs driver {windows_driver(needed)} or later, driver {driver} is older: "
                 + ("the code for it finds no usable device" if other else "CUDA finds no usable device"),
                 severity=Severity.INFO if other else Severity.ERROR,
                 hint="update the driver, or take a build with an older CUDA major; Windows has no package that lets "
                 "an older driver run a newer major",
-                evidence={"cuda": spelled, "driver": subject.driver, "needed": windows_driver(needed)},
+                evidence={"cuda": spelled, "driver": driver, "needed": windows_driver(needed)},
             )
         else:
-            yield _runs(subject.driver, cuda, spelled)
+            yield _runs(driver, cuda, spelled)
 
 
 def _runs(driver: str, cuda: tuple[int, int], spelled: str) -> Finding:
@@ -329,8 +330,8 @@ def _runs(driver: str, cuda: tuple[int, int], spelled: str) -> Finding:
 @rule("WF416")
 def ptx_needs_newer_driver(subject: Subject) -> Findings:
     """Find DLLs whose code for the card the driver would have to compile, and cannot."""
-    card = subject.card
-    if not subject.driver or card is None or vendor_of(card) != NVIDIA:
+    card, driver = subject.card, subject.options.driver
+    if not driver or card is None or vendor_of(card) != NVIDIA:
         return
     refused = {
         path: needed
@@ -338,7 +339,7 @@ def ptx_needs_newer_driver(subject: Subject) -> Findings:
         if code.archs
         and fit_of_image(code, subject.images[path].size, card) is Fit.PTX
         and (needed := _driver_of_ptx(code, card)) is not None
-        and dotted_numbers(subject.driver)[0] < needed
+        and dotted_numbers(driver)[0] < needed
     }
     if refused:
         needed = max(refused.values())
@@ -346,22 +347,22 @@ def ptx_needs_newer_driver(subject: Subject) -> Findings:
             "WF416",
             subject.origin(next(iter(refused))),
             f"{listing([base(path) for path in refused], 6)} {'has' if len(refused) == 1 else 'have'} only PTX for "
-            f"{card}, which driver {needed} and later compile; driver {subject.driver} refuses it "
+            f"{card}, which driver {needed} and later compile; driver {driver} refuses it "
             "('the provided PTX was compiled with an unsupported toolchain')",
             hint="update the driver, or take a build with machine code for the card",
-            evidence={"gpu": card, "driver": subject.driver, "needed": needed},
+            evidence={"gpu": card, "driver": driver, "needed": needed},
         )
 
 
 @rule("WF417")
 def driver_not_for_card(subject: Subject) -> Findings:
     """Compare the driver with the first and the last that support the card's architecture."""
-    card, own = subject.card, capability(subject.card)
-    if not subject.driver or own is None:
+    driver, card, own = subject.options.driver, subject.card, capability(subject.card)
+    if not driver or own is None:
         return
     known, ended = architecture(own), last_driver(*own)
     first = toolkit_driver(known.first_cuda) if known is not None else None
-    number = dotted_numbers(subject.driver)[0]
+    number = dotted_numbers(driver)[0]
     if first is not None and number < first:
         message, hint = f"is older than the first for {card}, {first}", f"update the driver to {first} or later"
     elif ended is not None and branch_of(number) > ended.driver:
@@ -371,10 +372,15 @@ def driver_not_for_card(subject: Subject) -> Findings:
         return
     yield finding(
         "WF417",
-        f"driver {subject.driver}",
-        f"driver {subject.driver} {message}: CUDA finds no usable device",
+        f"driver {driver}",
+        f"driver {driver} {message}: CUDA finds no usable device",
         hint=hint,
-        evidence={"gpu": card, "driver": subject.driver, "first": first, "last": ended.driver if ended else None},
+        evidence={
+            "gpu": card,
+            "driver": driver,
+            "first": first,
+            "last": ended.driver if ended else None,
+        },
     )
 
 

@@ -119,7 +119,7 @@ def misplaced_dlls(subject: Subject) -> Findings:
 def misplaced(subject: Subject) -> list[Misplaced]:
     """Return the DLLs that are not where they belong, by path."""
     places = _DllPlaces(subject)
-    paths = {*subject.view.image_paths, *(path for path in subject.unowned if path in subject.view)}
+    paths = {*subject.view.image_paths, *(path for path in subject.facts.unowned if path in subject.view)}
     found = (places.judge(path) for path in sorted(paths) if path[-4:].lower() == ".dll")
     return [item for item in found if item is not None]
 
@@ -198,7 +198,7 @@ class _DllPlaces:
     def judge(self, path: str) -> Misplaced | None:
         """Return what is wrong with the place of a DLL, if anything is."""
         if path not in self.view.own:
-            return self._unowned(path) if path in self.subject.unowned else None
+            return self._unowned(path) if path in self.subject.facts.unowned else None
         if folder(path) == "":
             return self._beside_python(path)
         if path in self.used:

@@ -185,7 +185,7 @@ def runtime_edited(subject: Subject) -> Findings:
 @rule("WF605", "WF606", "WF607", "WF608")
 def signatures(subject: Subject) -> Findings:
     """Report DLLs without a valid signature, together where signer and reason are the same."""
-    found = ((path, subject.signature(path)) for path in subject.images if subject.judges_signatures)
+    found = ((path, subject.signature(path)) for path in subject.images if subject.options.signatures)
     groups = grouped(((one.status, one.signer, one.reason), path) for path, one in found if one is not None)
     for (status, signer, reason), paths in groups.items():
         files, names = count(len(paths), "file"), listing([base(path) for path in paths])

@@ -155,7 +155,7 @@ def _wheel(source: WheelSource, sha256: str, info: WheelInfo | None = None, **gi
 
 
 def _rows(source: WheelSource, sha256: str, archive: Archive, examination: Examination) -> WheelRows:
-    report, info = examination.report, examination.facts.info
+    report, info = examination.report, examination.subject.facts.info
     assert info is not None
     names = [member.name for member in archive.members]
     given = {"report": report, "status": "scanned", "modules": modules_of(names), "members": len(names)}
