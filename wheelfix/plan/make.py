@@ -44,8 +44,7 @@ from wheelfix.plan.model import (
     TakenRelease,
     WheelRef,
 )
-from wheelfix.plan.needs import processed_by, signature_in_words
-from wheelfix.plan.planner import TRUST, Planner
+from wheelfix.plan.planner import TRUST, Planner, processed_by, signature_in_words
 from wheelfix.plan.ways import is_supply, relying, supplies, ways
 from wheelfix.pycode.sourcecode import python_code
 from wheelfix.remote.addresses import identity
@@ -400,7 +399,7 @@ def _outcome(
         before.subject.facts,
         info=replace(before.subject.facts.info, faults=(), prefix="") if before.subject.facts.info else None,
         faults=lasting_faults(before.subject.facts.faults),
-        record_faults=_deleted_files(before, everything, planner),
+        record_faults=_lasting_rows(before, everything, planner),
     )
     unread = _fetched(chosen) if planner.preview else ()
     known: dict[tuple[object, str], object] = {
@@ -437,16 +436,22 @@ def _agreed(before: Examination, index: RootIndex, options: RepairOptions, *, pr
         required = (*required, *sorted(new))
 
 
-def _deleted_files(before: Examination, chosen: tuple[Chosen, ...], planner: Planner) -> tuple[ArchiveFault, ...]:
-    """The files that RECORD lists, the wheel does not have, and nobody gave up: a repair does not hide them."""
+def _lasting_rows(before: Examination, chosen: tuple[Chosen, ...], planner: Planner) -> tuple[ArchiveFault, ...]:
+    """Members that cannot be read, and files that RECORD lists, the wheel does not have, and nobody gave up.
+
+    A repair does not hide either.
+    """
     restored = {fold(planner.view.origin(entry.path)) for entry in chosen}
     given_up = (*planner.options.accept_missing, *planner.options.drop)
     return tuple(
         fault
         for fault in before.subject.facts.record_faults
-        if fault.kind == "row-orphan"
-        and fold(fault.subject) not in restored
-        and not any(fnmatch.fnmatchcase(fold(fault.subject), fold(pattern)) for pattern in given_up)
+        if fault.kind == "member-unreadable"
+        or (
+            fault.kind == "row-orphan"
+            and fold(fault.subject) not in restored
+            and not any(fnmatch.fnmatchcase(fold(fault.subject), fold(pattern)) for pattern in given_up)
+        )
     )
 
 

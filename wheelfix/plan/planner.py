@@ -14,55 +14,59 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.names import installed_path, matches
 from wheelfix.base.values import dataclass, distinct, field, grouped, replace
 from wheelfix.errors import UsageError
+from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.provider_index import vendor_of
 from wheelfix.knowledge.providers import pip_packages
 from wheelfix.knowledge.system import classify
+from wheelfix.loader.evidence import FOLDER_NOT_CHECKED
 from wheelfix.loader.loadcall import runs_on
 from wheelfix.loader.packagecode import declared_folders
 from wheelfix.loader.places import member_path
 from wheelfix.loader.resolve import resolve
 from wheelfix.loader.view import SITE_PACKAGES, FileView, ViewFile, base_name, key_of, parent
 from wheelfix.model import (
+    TRUSTED,
     CodeFault,
+    Edge,
+    EdgeKind,
     Image,
     ImageFacts,
     Malformed,
+    Missing,
+    OwnedBy,
     Resolution,
     Severity,
+    Signature,
     canonical,
     dll_key,
 )
 from wheelfix.plan.model import Chosen, Drop, Refusal, Rejected
-from wheelfix.plan.needs import (
-    asked_by_code,
-    destinations,
-    family_companions,
-    needers,
-    objections,
-    places_in_code,
-    processed_by,
-    unmet_needs,
-    wanted_release,
-)
 from wheelfix.plan.ways import is_supplied, is_supply, same_bytes
+from wheelfix.pycode.sourcecode import python_code
 from wheelfix.roots.choice import (
     DllRequest,
+    Needer,
+    Objection,
     choose,
     choose_release,
     family_files,
+    gpu_objection,
     loaded_by_name,
     never_vendored,
+    objection_of_parts,
 )
-from wheelfix.roots.release import GROUPS, OneRelease, group_of
-from wheelfix.rules.dependencies import Need
+from wheelfix.roots.host import card_arch
+from wheelfix.roots.release import GROUPS, LEARNED, OneRelease, Wanted, group_of, unfulfilled
+from wheelfix.rules.dependencies import Need, gather
+from wheelfix.rules.gpufit import Fit, fit
 from wheelfix.rules.placement import misplaced, used_files
 from wheelfix.rules.policy import list_test_artifacts
 from wheelfix.rules.registry import Theme, is_about, matches_any
 from wheelfix.rules.wording import and_more
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from wheelfix.base.options import RepairOptions
     from wheelfix.exam.examination import Examination
@@ -195,7 +199,30 @@ class Planner:
         return resolve(self.view, profile, self.subject.distribution.requires)
 
     def _unmet_needs(self, resolution: Resolution) -> Iterator[Need]:
-        return unmet_needs(self.view, resolution, self.options, self.cuda)
+        """Everything that images of the view ask for and that has no provider, as far as the policy wants it vendored.
+
+        With ``--via wheels`` also what a required distribution has where it is not known to be found.
+        """
+        unmet = (edge for edge in resolution.edges if edge.importer in self.view and self._is_wanted(edge))
+        if self.options.via == "wheels":
+            unmet = (replace(edge, provider=Missing()) if _out_of_reach(edge) else edge for edge in unmet)
+        unmet = (edge for edge in unmet if edge.is_missing)
+        for need in gather(unmet, lambda edge: edge.importer in resolution.reached):
+            yield self._with_alternatives(need)
+
+    def _is_wanted(self, edge: Edge) -> bool:
+        companions = self.options.companions
+        if edge.kind is not EdgeKind.COMPANION or companions == "all":
+            return True
+        return companions == "required" and edge.strength != "optional"
+
+    def _with_alternatives(self, need: Need) -> Need:
+        """The need with the other names that the table of companions allows for it."""
+        if need.kind is EdgeKind.COMPANION:
+            for companion in companions_of(base_name(need.first.importer), cuda=self.cuda):
+                if companion.name == need.name:
+                    return replace(need, other_names=companion.names[1:], patterns=companion.globs)
+        return need
 
     def _answer_all(self) -> None:
         """Answer needs in rounds, until the model says that nothing changes."""
@@ -317,7 +344,9 @@ class Planner:
             if (path, folder, fault.sure) in self.tried or matches_any(name, self.options.exclude):
                 continue
             self.tried.add((path, folder, fault.sure))
-            before, need = (self.view, dict(self.chosen)), asked_by_code(self.view, fault, name)
+            absent = Missing(searched=fault.searched, present_at=tuple(self.view.named(dll_key(name))))
+            need = Need(name, (Edge(fault.file, name, EdgeKind.COMPANION, absent, required=True),))
+            before = self.view, dict(self.chosen)
             own = path in (*fault.missed, *fault.names)
             because = _because(self.view, need)
             # What it loads by a path in the package is the package's own, also if it is the C runtime (glfw).
@@ -343,7 +372,7 @@ class Planner:
         by_group = grouped((group, self._request(need, name)) for group, need in known for name in need.names)
         for group, requests in by_group.items():
             if group not in self.releases:
-                wanted = wanted_release(group, self.subject)
+                wanted = self._wanted_release(group)
                 assumed = self.subject.profile.cuda or ""
                 if group == "cuda" and wanted.text.partition(".")[0] == assumed.partition(".")[0] != "":
                     because = f"--assume cuda={assumed} says that it is installed"
@@ -358,9 +387,7 @@ class Planner:
         if matches_any(need.name, self.options.exclude):
             self.refused.setdefault(dll_key(need.name), Refusal(need.name, "excluded with --exclude"))
             return False
-        startup = self.subject.startup
-        added = resolution.search_dirs or self._emptied()
-        folders = _lost_folders(resolution)[:1] or destinations(need, startup.lib if startup else None, added)
+        folders = _lost_folders(resolution)[:1] or self._destinations(need, resolution.search_dirs or self._emptied())
         if self.options.dest is not None:
             folders = (in_site_packages(self.options.dest),)
         folders = tuple(folder for folder in folders if (dll_key(need.name), folder, need.reached) not in self.tried)
@@ -376,6 +403,24 @@ class Planner:
         if any(self._take(need, name, folders, str(need.kind), because) for name in names):
             return True
         return self._take_for_each(need, because)
+
+    def _destinations(self, need: Need, added: tuple[str, ...]) -> tuple[str, ...]:
+        """The folders into which the DLL must go so that everyone who asks finds it.
+
+        torch loads its own folder; a package that adds a DLL folder of its own searches that for every load, above all
+        the ``.libs`` that delvewheel made; otherwise the DLL goes beside each image that needs it.
+        """
+        startup = self.subject.startup
+        if startup is not None and any(path.startswith(parent(startup.lib) + "/") for path in need.importers):
+            return (startup.lib,)
+        folders = distinct(parent(path) for path in need.importers)
+        own = [folder for folder in added if not folder.startswith("@")]
+        libs = [folder for folder in own if folder.endswith(".libs")]
+        if libs:
+            return (libs[0],)
+        if own and (len(folders) > 1 or folders[0] in own):
+            return (folders[0],) if folders[0] in own else (own[0],)
+        return folders
 
     def _take_for_each(self, need: Need, because: str) -> bool:
         """Answer folder by folder, where no one file has what all importers ask for: a wheel may need namesakes."""
@@ -436,7 +481,7 @@ class Planner:
         image = self.view.image(path)
         if not isinstance(image, Image) or image.machine is not self.subject.machine:
             return False
-        wanted = (symbol for needer in needers(self.view, need, need.name) for symbol in needer.symbols)
+        wanted = (symbol for needer in self._needers(need, need.name) for symbol in needer.symbols)
         return all(map(image.exports.offers, wanted))
 
     def _by_pattern(self, need: Need) -> tuple[str, ...]:
@@ -526,7 +571,7 @@ class Planner:
         if never_vendored(name, subject.machine, runtime=self.options.with_vcredist):
             return False
         group = group_of(name)
-        wanted = wanted_release(group, subject).releases if group in GROUPS else frozenset[str]()
+        wanted = self._wanted_release(group).releases if group in GROUPS else frozenset[str]()
         return self.index.look_on_index(name, self.cuda or subject.cuda.text, subject.machine, wanted, self.required)
 
     def _others(self, name: str) -> str:
@@ -543,17 +588,64 @@ class Planner:
         return DllRequest(
             name,
             subject.machine,
-            needers(self.view, need, name),
+            self._needers(need, name),
             subject.cuda.text,
             release=self._release(need, name),
-            companions=family_companions(name, self.cuda),
+            companions=_family_companions(name, self.cuda),
             beside=self._beside(need, name),
             one_release=self.releases.get(group_of(name)),
             runtime=self.options.with_vcredist or own,
             included=frozenset(map(dll_key, self.options.include)),
-            objection=objections(self.index, self.options, self._unmet(name), self.required),
+            objection=self._objections(name),
             provided=self._provided,
         )
+
+    def _needers(self, need: Need, name: str) -> tuple[Needer, ...]:
+        """Who asks for a DLL, with the symbols that each of them imports from it."""
+        found = []
+        for path in need.importers:
+            image = self.view.image(path)
+            tables = (*image.imports, *image.delay_imports) if isinstance(image, Image) else ()
+            symbols = (symbol for one in tables if dll_key(one.dll) == dll_key(name) for symbol in one.symbols)
+            found.append(Needer(self.view.origin(path), tuple(symbols)))
+        return tuple(found)
+
+    def _wanted_release(self, group: str) -> Wanted:
+        """What the wheel was built with: its CUDA, or the release of the same libraries that it has already."""
+        subject = self.subject
+        if group == "cuda":
+            return subject.cuda
+        for path in subject.images:
+            version = subject.version(path) if group_of(base_name(path)) == group else None
+            if version is not None and any(version.file):
+                release = f"{version.file[0]}.{version.file[1]}"
+                return Wanted(frozenset({release}), f"{base_name(path)} in it is of {release}")
+        return Wanted()
+
+    def _objections(self, name: str) -> Callable[[RootFile], Objection | None]:
+        """The first objection to a candidate, those that reject it before those that only rank it lower."""
+        index, options, unmet = self.index, self.options, self._unmet(name)
+        checks: list[Callable[[RootFile], Objection | None]] = []
+        if self.required:
+            checks.append(self._refused_by_others)
+        if options.via == "wheels":
+            checks.append(lambda file: NOT_OF_A_WHEEL if is_supplied(file.name) and not is_supply(file) else None)
+        if options.require_signed:
+            checks.append(objection_of_parts(index, lambda part: _unsigned(index.signature(part)), fatal=True))
+        if options.scan.gpu is not None:
+            card = card_arch(options.scan.gpu)
+            checks.append(gpu_objection(index, card, lambda archs: fit(archs, card) is not Fit.NONE))
+        if unmet:
+            checks.append(
+                lambda file: Objection(f"it imports {unmet[file]}, which no root has") if file in unmet else None
+            )
+        return lambda file: next((found for check in checks if (found := check(file)) is not None), None)
+
+    def _refused_by_others(self, file: RootFile) -> Objection | None:
+        if file.root.learned != LEARNED:
+            return None
+        broken = unfulfilled(canonical(file.package), file.root.version, self.required)
+        return Objection(f"another wheel that DLLs are taken from requires {broken}", fatal=True) if broken else None
 
     def _unmet(self, name: str) -> dict[RootFile, str]:
         """The candidates that import what no root has, where others do not: a namesake from another build."""
@@ -603,6 +695,74 @@ def _because(view: FileView, need: Need) -> str:
     names = distinct(view.origin(path) if path.endswith(".py") else base_name(path) for path in need.importers)
     words = {"import": "imported by", "delay": "delay-loaded by", "companion": "loaded at run time by"}
     return f"{words.get(str(need.kind), 'a forwarder target of')} {and_more(names)}"
+
+
+def _out_of_reach(edge: Edge) -> bool:
+    """Whether a vendor's distribution has a DLL in a folder that is not searched, as far as is known."""
+    found = edge.provider
+    if not isinstance(found, OwnedBy) or not is_supplied(edge.name):
+        return False
+    return not found.reachable or found.because == FOLDER_NOT_CHECKED
+
+
+def places_in_code(fault: CodeFault) -> tuple[str, ...]:
+    """The paths at which code looks for a DLL that it loads, in its order; a bare name only where it is sure to fail.
+
+    What a package may leave to the machine has a bare name; a path in the package is its own.
+    """
+    if fault.cause not in ("load", "cffi", "raise") or fault.chain:
+        return ()
+    found = []
+    for name in dict.fromkeys((*fault.missed, *fault.names)):
+        folders = fault.searched if fault.sure else ()
+        found += [name] if "/" in name else [f"{folder}/{name}" for folder in folders]
+    return tuple(path for path in found if path.startswith(f"{SITE_PACKAGES}/") and parent(path) != SITE_PACKAGES)
+
+
+def _family_companions(name: str, cuda: str | None) -> tuple[str, ...]:
+    family = family_of(name)
+    needs = companions_of(name, cuda=cuda) if family else ()
+    found = (need.names[0] for need in needs if need.names and need.required)
+    return tuple(other for other in found if family_of(other) == family)
+
+
+WORDS = {
+    "untrusted-root": "has a signature that leads to no trusted root",
+    "invalid": "has an invalid signature",
+    "not-checked": "has a signature that was not checked",
+}
+NOT_OF_A_WHEEL = Objection(
+    "--via wheels takes it from a wheel of its vendor; name one with --root, or add --fetch", fatal=True
+)
+
+
+def _unsigned(signature: Signature) -> str:
+    trusted = signature.status == TRUSTED
+    return "" if trusted else f"{signature_in_words(signature)}, and --require-signed was given"
+
+
+def signature_in_words(signature: Signature) -> str:
+    """Return what is wrong with a signature, as words that follow the file's name."""
+    if signature.status == "unsigned":
+        return "is not signed"
+    return f"{WORDS[signature.status]} ({signature.reason})" if signature.reason else WORDS[signature.status]
+
+
+_PATCH = re.compile(r"^def _delvewheel_(?:init_)?patch_(\d+(?:_\d+)*)\(", re.MULTILINE)
+
+
+def processed_by(before: Examination) -> str:
+    """Return the delvewheel that has processed a wheel, as far as it says so; empty if none has."""
+    info, view = before.subject.facts.info, before.subject.view
+    text = view.read_text(f"{SITE_PACKAGES}/{info.dist_info}/DELVEWHEEL") if info else None
+    if text is not None:
+        first = text.partition("\n")[0].strip()
+        return first.removeprefix("Version: ") if first.startswith("Version: ") else "(unknown version)"
+    for _, source in python_code(view, (b"_delvewheel_",)):  # early releases left only their patch
+        patch = _PATCH.search(source)
+        if patch is not None:
+            return patch[1].replace("_", ".")
+    return ""
 
 
 TRUST = "--trust-distribution"

@@ -21,7 +21,7 @@ from wheelfix.pe.signature import read_signature
 from wheelfix.plan.lock import check_lock, is_foreign, locked_sources, refuse_share, wheel_hash, wheel_of
 from wheelfix.plan.make import cannot_repair, finding_in_words, make_plan, still_broken
 from wheelfix.plan.model import Plan, Repaired
-from wheelfix.plan.needs import signature_in_words
+from wheelfix.plan.planner import signature_in_words
 from wheelfix.plan.ways import assumed_toolkit
 from wheelfix.repairs.mangled import repair_with_libs
 from wheelfix.repairs.rewrite import keep, new_members, rewrite
