@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from benchmarks import linear, scaling
-from benchmarks.forgedwheels import Order, make_wheel
 from benchmarks.linear import Growth
 from benchmarks.scaling import Measured, main, report, tree_memory
 
@@ -56,15 +55,6 @@ def test_a_further_unit_may_not_cost_more_than_one_before():
     steep = Growth("members", "scan", ((100, 0.3), (1000, 0.39), (10_000, 2.19)))
     assert (round(even.ratio, 3), round(steep.ratio, 3)) == (1.0, 2.0)
     assert "100 µs, 200 µs | 2.00 ×" in linear.report([steep])
-
-
-def test_wheels_are_distinct_and_the_same_every_time(tmp_path):
-    folders = [tmp_path / name for name in "ab"]
-    for folder in folders:
-        folder.mkdir()
-    first, again, other = (make_wheel(Order(folders[i], number, 0.5)) for i, number in ((0, 0), (1, 0), (0, 1)))
-    assert first.read_bytes() == again.read_bytes() != other.read_bytes()
-    assert 0.4e6 < first.stat().st_size < 0.9e6
 
 
 def test_gains_are_against_one_core_with_as_many_wheels():

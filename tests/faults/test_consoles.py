@@ -95,19 +95,6 @@ def test_an_output_that_is_full_or_closed(tmp_path, command):
 
 
 @posix
-def test_a_reader_that_goes_away(tmp_path):
-    bench = small(tmp_path)
-    command = [sys.executable, "-m", "wheelfix", "scan", "-v", str(bench.wheel), "--no-discover", "--format", "json"]
-    process = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    process.stdout.close()
-    said = process.stderr.read().decode()
-    process.stderr.close()
-    assert process.wait() in (Exit.ENVIRONMENT, Exit.FINDINGS)
-    assert "Traceback" not in said
-    assert "BrokenPipe" not in said
-
-
-@posix
 @pytest.mark.parametrize("command", ["repair", "scan"])
 def test_the_work_goes_on_for_a_reader_that_has_gone(tmp_path, command):
     root = folder_of(tmp_path / "root", "a.dll")

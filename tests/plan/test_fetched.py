@@ -26,7 +26,6 @@ from wheelfix.cli.main import main
 from wheelfix.knowledge.provider_index import trusted_by, vendor_of
 from wheelfix.model import Machine, Signature
 from wheelfix.plan import make
-from wheelfix.remote.addresses import is_safe
 from wheelfix.roots.fetched import ambiguity
 from wheelfix.roots.release import ranked_releases
 
@@ -171,22 +170,6 @@ def test_without_a_hash_on_the_index_nothing_unknown_is_taken(server, broken, tm
     assert code == 1
     assert "has no sha256 on its index" in " ".join(capsys.readouterr().err.split())
     assert not path.exists()
-
-
-def test_a_hash_that_came_over_plain_http_proves_nothing(server, broken, tmp_path, monkeypatch, capsys):
-    """The name of this machine stands for another host; requests resolves it as any other."""
-    from wheelfix.remote import transport
-
-    def without_this_machine(url: str, trusted: tuple[str, ...]) -> bool:
-        return is_safe(url.replace("127.0.0.1", "files.example"), trusted)
-
-    monkeypatch.setattr(transport, "is_safe", without_this_machine)
-    code, path = repaired(broken, tmp_path, "--fetch")
-    assert code == 1
-    assert "over plain http" in " ".join(capsys.readouterr().err.split())
-    assert not path.exists()
-    monkeypatch.setenv("PIP_TRUSTED_HOST", "files.example")
-    assert repaired(broken, tmp_path, "--fetch")[0] == 0
 
 
 def test_a_lock_is_replayed_with_the_same_bytes_or_not_at_all(server, broken, tmp_path, capsys):

@@ -142,19 +142,6 @@ def test_a_folder_that_cannot_be_written_is_done_without(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="not possible on this machine: there is no tmpfs")
-def test_a_file_system_that_is_read_only(tmp_path):
-    said = []
-    with (
-        mounted(tmp_path / "small", "ro") as folder,
-        running({"/x.whl": DATA}) as server,
-        client_of(folder / "cache", said) as client,
-    ):
-        assert client.wheel_at(f"{server.url}/x.whl").open().read_at(1000, 50) == DATA[1000:1050]
-    assert "Read-only file system" in said[0]
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="not possible on this machine: there is no tmpfs")
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_disk_that_is_full(tmp_path, whole, run):
     """The error names the folder, the reason and what to do; nothing half-written stays."""

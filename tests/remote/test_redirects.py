@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import socket
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -89,12 +88,6 @@ def outside(server: Server) -> str:
 def repaired(broken: Path, tmp_path: Path, url: str) -> tuple[int, Path]:
     words = ["--no-discover", "--fetch", "--index-url", f"{url}/simple", "-w", str(tmp_path / "out")]
     return main(["repair", str(broken), *words]), tmp_path / "out" / broken.name
-
-
-def test_a_safe_index_is_used(secure, broken, tmp_path):
-    code, made = repaired(broken, tmp_path, secure.url)
-    assert code == 0
-    assert f"demo/{DLL}" in zipfile.ZipFile(made).namelist()
 
 
 def test_a_redirect_from_http_to_https_makes_no_hash_safe(secure, broken, tmp_path, monkeypatch, capsys):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import pickle
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -191,13 +190,6 @@ def test_parts_are_written_as_it_goes(wheels, tmp_path, monkeypatch):
     monkeypatch.setattr(running, "PART_WHEELS", 2)
     survey(wheels, tmp_path / "out")
     assert sorted(part.name for part in (tmp_path / "out").glob("part=*")) == ["part=00001", "part=00002", "part=00003"]
-
-
-def test_the_map_function_can_be_pickled_with_its_arguments_and_its_rows(wheels):
-    source = next(wheel_sources([str(wheels)]))
-    function, given, options = pickle.loads(pickle.dumps((survey_wheel, source, OPTIONS)))
-    rows = function(given, options)
-    assert pickle.loads(pickle.dumps(rows)) == rows == survey_wheel(source)
 
 
 def test_wheels_are_read_from_urls(wheels, tmp_path):

@@ -64,11 +64,6 @@ def test_export_names_are_in_byte_order():
     assert names == sorted(names)
 
 
-def test_one_dll_may_stand_in_the_table_twice():
-    image = opened(forge_dll("a.dll", imports=[("b.dll", ["f"]), ("B.DLL", ["g"])]))
-    assert [entry.dll for entry in image.DIRECTORY_ENTRY_IMPORT] == [b"b.dll", b"B.DLL"]
-
-
 @pytest.mark.parametrize("length", range(5), ids=lambda n: f"text-of-{n}")
 def test_version_strings_of_any_length_are_read_back(length):
     strings = {"CompanyName": "É" * length, "FileVersion": "1.2", "K" * (length + 1): "x"}

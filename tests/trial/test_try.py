@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from tests.support.environments import lay
 from tests.support.schemas import validate
 from tests.support.tables import named_cases
 from tests.support.views import make_view
@@ -286,48 +285,11 @@ def test_top_level_modules(tmp_path):
         assert modules_to_try(view, profile, ["pkg.sub"]) == ("pkg.sub",)
 
 
-@named_cases(
-    "code, answer",
-    {
-        "from": ("from ._gone import f\n", ("fails", 0, "p")),
-        "import": ("import p._gone\n", ("fails", 0, "p")),
-        "caught": ("try:\n    from ._gone import f\nexcept ImportError:\n    f = None\n", FINE),
-        "in a function": ("def later():\n    from ._gone import f\n", FINE),
-        "a name": ("from . import _gone\n", ("fails", 0, "")),
-        "found elsewhere": ("__path__.append('elsewhere')\nfrom ._gone import f\n", FINE),
-        "another system": ("import sys\nif sys.platform == 'linux':\n    from ._gone import f\n", FINE),
-        "after a condition": (
-            "import random\nif random.random() < 2:\n    from . import a\nfrom ._gone import f\n",
-            ("fails", 0, "p"),
-        ),
-    },
-)
-def test_a_module_of_the_package_that_is_not_there(code, answer, tmp_path):
-    """psutil, pymssql and pyaudio without their extension module were expected to work."""
-    assert answers(tmp_path, __init__=code)["p"] == answer
-
-
 def test_a_module_without_its_entry(tmp_path):
     """A file that has nothing to do with Python, in the place of a module that the package imports."""
     stub = library("_a.pyd:something_else")
     found = answers(tmp_path, __init__="from ._a import f\n", _a=stub)
     assert found["p"] == ("fails", 0, "_a")
-
-
-def test_names_that_are_imported_when_they_are_asked_for(tmp_path):
-    """tornado and scipy have such a ``__getattr__``: importing them imports nothing by it."""
-    code = "import importlib\ndef __getattr__(name):\n    return importlib.import_module('.' + name, __name__)\n"
-    found = answers(tmp_path, __init__=code, _a=extension("absent.dll", name="_a"))
-    assert found == {"p": FINE, "p._a": ("fails", 126, "_a")}
-
-
-def test_code_that_needs_what_users_install(tmp_path):
-    """gssapi gives up where Kerberos is not installed, before it imports the module whose DLL was removed."""
-    code = (
-        "import ctypes\ntry:\n    ctypes.WinDLL('gssapi64.dll')\nexcept OSError:\n"
-        "    raise OSError('install Kerberos') from None\nfrom . import _a\n"
-    )
-    assert answers(tmp_path, __init__=code, _a=extension("absent.dll", name="_a"))["p"] == ("fails", 0, "")
 
 
 @pytest.mark.parametrize("python, wanted", [((3, 14), "PyInit__core"), ((3, 15), "PyModExport__core or PyInit__core")])
@@ -360,42 +322,3 @@ def test_the_report_is_for_the_machine_of_the_prediction(bare, verdict, answer, 
     (tmp_path / "environment" / "python.exe").touch()
     with expectations(wheel, tmp_path / "environment", bare=bare) as expected:
         assert (expected.report.verdict.value, expected.of("cupy").answer.value) == (verdict, answer)
-
-
-def test_modules_in_folders_that_the_path_file_of_another_names(tmp_path):
-    """Of win32api, which pywin32 has in such a folder, ``try`` said that it is not there."""
-    folders = {"pywin32.pth": "win32\nwin32\\lib\n", f"win32/win32api{TAIL}": ""}
-    others = {**folders, "win32/lib/win32con.py": ""}
-    lay(
-        tmp_path / "environment",
-        {"python.exe": "", **{f"Lib/site-packages/{name}": data for name, data in others.items()}},
-    )
-    code = {
-        "p/__init__.py": "import win32api, win32con\nfrom . import _a\n",
-        f"p/_a{TAIL}": "",
-    }
-    wheel = build_wheel(tmp_path / "dist", "p", files=code, requires=["pywin32"])
-    with expectations(wheel, tmp_path / "environment") as expected:
-        assert expected.of("p").answer.value == "works"
-    (tmp_path / "environment/Lib/site-packages/pywin32.pth").unlink()
-    with expectations(wheel, tmp_path / "environment") as expected:
-        assert expected.of("p").answer.value == "fails"
-
-
-AFTER_A_CONDITION = "from ._a import x\nif x():\n    ctypes.CDLL('vcruntime140.dll')\n"
-
-
-@named_cases(
-    "before, verdict, answer",
-    {"certain": ("", "broken", "fails"), "after a condition": (AFTER_A_CONDITION, "unsure", "unsure")},
-)
-def test_a_module_that_is_neither_installed_nor_required(before, verdict, answer, tmp_path):
-    """intel-extension-for-pytorch imports setuptools; a scan with the environment was "ok"."""
-    members = {
-        "p/__init__.py": f"import ctypes\n{before}import setuptools\n",
-        f"p/_a{TAIL}": "",
-    }
-    wheel = build_wheel(tmp_path / "dist", "p", files=members)
-    lay(tmp_path / "environment", {"python.exe": b"", "Lib/site-packages/six.py": b""})
-    with expectations(wheel, tmp_path / "environment") as expected:
-        assert (expected.report.verdict.value, expected.of("p").answer.value) == (verdict, answer)
