@@ -25,6 +25,7 @@ from tests.support.installers import (
     wheel_unpack,
 )
 from tests.support.parts import every, parts
+from tests.support.tables import named_cases
 from tests.support.tiers import absent
 from tests.support.wheels import ALONE
 from wheelfix.base.options import RepairOptions, RootOptions, ScanOptions
@@ -184,17 +185,13 @@ def test_files_of_no_scheme(tmp_path, name):
     assert codes(tmp_path, Entry(name, OTHER)) == {"WF119"}
 
 
-@pytest.mark.parametrize("where", ["local", "central", "both"])
-def test_patched_data(tmp_path, where):
-    entry = Entry("pkg/lib.dll", ROOT)
-    getattr(entry, where)["flags"] = 0x20
-    assert verdict_of(write_wheel_by_hand(tmp_path, [entry])).refused
-
-
+@named_cases(
+    "name, flags", {"patched data": ("pkg/lib.dll", 0x20), "flags of UTF-8 that differ": ("pkg/\u00fc.dll", 0)}
+)
 @pytest.mark.parametrize("where", ["local", "central"])
-def test_utf8_flags_that_differ(tmp_path, where):
-    entry = Entry("pkg/\u00fc.dll", ROOT)
-    getattr(entry, where)["flags"] = 0
+def test_flags(tmp_path, name, flags, where):
+    entry = Entry(name, ROOT)
+    getattr(entry, where)["flags"] = flags
     assert verdict_of(write_wheel_by_hand(tmp_path, [entry])).refused
 
 

@@ -91,7 +91,7 @@ def test_members_are_dropped_added_replaced_and_renamed(tmp_path):
     edition = WheelChanges(
         DIST_INFO,
         drop=drop,
-        rename={"old/c.txt": "new/c.txt"},
+        rename={"old/c.txt": "new/ç.txt"},
         add=(NewMember("lib/x.dll", path=disk), NewMember("b.txt", data=b"replaced"), NewMember("empty", data=b"")),
         rows=(Row("a.txt", "sha256", hash_bytes(TEXT), len(TEXT)), Row("d.txt", "sha256", hash_bytes(b"d"), 1)),
     )
@@ -100,14 +100,14 @@ def test_members_are_dropped_added_replaced_and_renamed(tmp_path):
     found = contents(target)
     assert found["lib/x.dll"] == TEXT * 3
     assert found["b.txt"] == b"replaced"
-    assert found["new/c.txt"] == TEXT
+    assert found["new/ç.txt"] == TEXT
     assert found["empty"] == b""
     assert not {"d.txt", "old/c.txt"} & found.keys()
     assert list(found)[-1] == RECORD
     assert_right(target)
     # The row that was given comes first, the others by name, RECORD itself last.
     assert [row.path for row in own_rows(target)] == [
-        "a.txt", "b.txt", "empty", "lib/x.dll", "new/c.txt", f"{DIST_INFO}/METADATA", f"{DIST_INFO}/WHEEL",
+        "a.txt", "b.txt", "empty", "lib/x.dll", "new/ç.txt", f"{DIST_INFO}/METADATA", f"{DIST_INFO}/WHEEL",
         "pkg/__init__.py", RECORD,
     ]  # fmt: skip
 
@@ -282,7 +282,7 @@ def test_a_large_file_that_does_not_shrink_is_stored(tmp_path):
 
 def test_the_same_bytes_on_any_number_of_threads_and_in_any_order(tmp_path):
     source = write_wheel_by_hand(tmp_path, [Entry("a.txt", TEXT)])
-    new = [NewMember(f"lib/{name}.dll", data=(name.encode() + TEXT) * 3000) for name in "abc"]
+    new = [NewMember(f"lib/{name}.dll", data=(name.encode() + TEXT) * 3000) for name in "abcdefgh"]
     results = set()
     for number, (jobs, order) in enumerate([(1, new), (2, new[::-1]), (5, new[1:] + new[:1])]):
         target = tmp_path / f"{number}.whl"

@@ -79,6 +79,8 @@ def test_there_and_back(tmp_path):
         '{"schema": "wheelfix.baseline/1", "findings": [1]}',
         '{"schema": "wheelfix.baseline/1", "findings": '
         '[{"distribution": "a", "code": "b", "severity": "awful", "subject": "c"}]}',
+        '{"schema": "wheelfix.baseline/1", "findings": '
+        '[{"distribution": "a", "code": "b", "severity": "error", "subject": "c", "paths": 1}]}',
     ],
 )
 def test_a_file_that_is_no_baseline(tmp_path, text):

@@ -49,6 +49,11 @@ def test_pythons_own_runtime_is_known_for_few_releases():
 # What DLLs load by name at run time.
 
 
+def test_a_release_that_cannot_be_read_decides_nothing():
+    needs = companions_of("cudnn64_8.dll", version="not a version")
+    assert [need.strength for need in needs if need.name == "zlibwapi.dll"] == ["expected"]
+
+
 def test_cudnn_9_brings_later_parts_along():
     beside = [need for need in companions_of("cudnn64_9.dll") if need.strength == "beside"]
     assert [need.matches("cudnn_engines_tensor_ir64_9.dll") for need in beside] == [True]

@@ -70,11 +70,21 @@ def test_a_table_whose_rows_never_end():
     assert any(f"more than {MAX_DLLS}" in odd for odd in found.oddities)
 
 
+THUNKS = RVA + 64
+
+
+def one_dll(*thunks: int, names: bytes = b"") -> Image:
+    """An image that imports one DLL; its thunks lie at ``THUNKS``, with the names behind them."""
+    body = struct.pack("<IIIII", THUNKS, 0, 0, RVA + 48, THUNKS).ljust(48, b"\0") + b"a.dll\0".ljust(16, b"\0")
+    found = image(raw_pe(body + struct.pack(f"<{len(thunks) + 1}Q", *thunks, 0) + names, {IMPORTS: (RVA, 0)}))
+    assert [row.dll for row in found.imports] == ["a.dll"]
+    return found
+
+
 def test_ten_million_imports():
     """One array of ten million thunks, all at the same name."""
-    body = struct.pack("<IIIII", RVA + 64, 0, 0, RVA + 40, RVA + 64).ljust(40, b"\0") + b"a.dll\0".ljust(24, b"\0")
-    body += struct.pack("<Q", RVA + 38) * 10_000_000
-    found = image(raw_pe(body + bytes(8), {IMPORTS: (RVA, 0)}))
+    body = struct.pack("<IIIII", THUNKS, 0, 0, RVA + 40, THUNKS).ljust(40, b"\0") + b"a.dll\0".ljust(24, b"\0")
+    found = image(raw_pe(body + struct.pack("<Q", RVA + 38) * 10_000_000 + bytes(8), {IMPORTS: (RVA, 0)}))
     assert [row.dll for row in found.imports] == ["a.dll"]
     assert any(f"more than {MAX_SYMBOLS}" in odd for odd in found.oddities)
 
@@ -91,29 +101,19 @@ def test_every_dll_shares_one_long_array():
 
 
 def test_thunks_that_point_at_themselves():
-    thunks = RVA + 64
-    body = struct.pack("<IIIII", thunks, 0, 0, RVA + 48, thunks).ljust(48, b"\0") + b"a.dll\0".ljust(16, b"\0")
-    body += b"".join(struct.pack("<Q", thunks + 8 * number) for number in range(100)) + bytes(8)
-    assert image(raw_pe(body, {IMPORTS: (RVA, 0)})).imports[0].dll == "a.dll"
+    one_dll(*range(THUNKS, THUNKS + 800, 8))
 
 
 def test_names_that_overlap():
     """A staircase of 100 000 names in one run of letters would be gigabytes."""
     count = 100_000
-    thunks = RVA + 64
-    names = thunks + 8 * (count + 1)
-    body = struct.pack("<IIIII", thunks, 0, 0, RVA + 48, thunks).ljust(48, b"\0") + b"a.dll\0".ljust(16, b"\0")
-    body += struct.pack(f"<{count + 1}Q", *range(names, names + count), 0) + b"n" * (count + 100) + b"\0"
-    found = image(raw_pe(body, {IMPORTS: (RVA, 0)}))
-    assert [row.dll for row in found.imports] == ["a.dll"]
+    names = THUNKS + 8 * (count + 1)
+    found = one_dll(*range(names, names + count), names=b"n" * (count + 100) + b"\0")
     assert any("overlap" in odd for odd in found.oddities)
 
 
 def test_names_that_never_end():
-    thunks = RVA + 64
-    body = struct.pack("<IIIII", thunks, 0, 0, RVA + 48, thunks).ljust(48, b"\0") + b"a.dll\0".ljust(16, b"\0")
-    body += struct.pack("<QQ", thunks + 16, 0) + b"x" * 2_000_000
-    found = image(raw_pe(body, {IMPORTS: (RVA, 0)}))
+    found = one_dll(THUNKS + 16, names=b"x" * 2_000_000)
     assert found.imports[0].symbols == ()
     assert found.oddities
 

@@ -14,6 +14,9 @@ from tests.support.wheels import library
 from tools.forge import forge_dll
 from wheelfix.model import Image, Import, Machine, Malformed, Symbol
 from wheelfix.pe.image import Exhausted, Headers, Space, read_headers, read_image, text
+from wheelfix.pe.modulenames import read_numpy
+from wheelfix.pe.signature import read_signature
+from wheelfix.pe.version import newest_compiler, read_version
 from wheelfix.streams.source import InflatedSource, MemorySource
 
 LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
@@ -228,22 +231,20 @@ class TestImports:
         assert found.oddities == ()
 
     @TWO_WIDTHS
-    def test_without_a_lookup_table_the_address_table_tells(self, wide):
+    @named_cases(
+        "table, symbols, odd",
+        {
+            "no lookup table": ({"lookup": False}, ("f", 3), ""),
+            "bound in advance": ({"lookup": False, "stamp": 0x5F000000}, (), "bound imports"),
+            "bound, with a lookup table": ({"stamp": 0xFFFFFFFF}, ("f", 3), ""),
+        },
+    )
+    def test_which_table_tells(self, wide, table, symbols, odd):
         body = Body(wide)
-        found = image(body.file({IMPORTS: (body.import_table({"A.dll": ["f", 3]}, lookup=False), 0)}))
-        assert found.imports == (Import("A.dll", ("f", 3)),)
-
-    def test_bound_in_advance_and_no_lookup_table(self):
-        body = Body()
-        found = image(body.file({IMPORTS: (body.import_table({"A.dll": ["f"]}, lookup=False, stamp=0x5F000000), 0)}))
-        assert found.imports == (Import("A.dll"),)
-        assert "bound imports" in found.oddities[0]
-
-    def test_bound_with_a_lookup_table_is_ordinary(self):
-        body = Body()
-        found = image(body.file({IMPORTS: (body.import_table({"A.dll": ["f"]}, stamp=0xFFFFFFFF), 0)}))
-        assert found.imports == (Import("A.dll", ("f",)),)
-        assert not found.oddities
+        found = image(body.file({IMPORTS: (body.import_table({"A.dll": ["f", 3]}, **table), 0)}))
+        assert found.imports == (Import("A.dll", symbols),)
+        assert odd in "".join(found.oddities)
+        assert bool(found.oddities) is bool(odd)
 
     def test_one_dll_twice(self):
         facts = image(forge_dll("a.dll", imports=[("b.dll", ["x"]), ("b.dll", ["y"])]))
@@ -414,11 +415,14 @@ def test_only_the_needed_part_is_inflated():
     assert source.inflated <= 1 << 20
 
 
-def test_a_damaged_stream_is_malformed():
-    facts = read_image(InflatedSource(lambda at, length: b"\xff" * length, 1000, 50_000))
+def test_a_damaged_stream_is_an_answer_of_every_reader():
+    source = InflatedSource(lambda at, length: b"\xff" * length, 1000, 50_000)
+    facts = read_image(source)
     assert isinstance(facts, Malformed)
     assert facts.kind == "malformed"
     assert "damaged" in facts.reason
+    assert "damaged" in read_signature(source).reason
+    assert (read_version(source), newest_compiler(source), read_numpy(source)) == (None, 0, None)
 
 
 def test_few_reads_suffice():

@@ -14,7 +14,7 @@ from wheelfix.model import NumpyApi
 from wheelfix.pe import modulenames
 from wheelfix.pe.image import read_headers
 from wheelfix.pe.modulenames import CompiledNames, read_numpy
-from wheelfix.streams.source import InflatedSource, MemorySource
+from wheelfix.streams.source import MemorySource
 
 STRINGS = [
     b"?", b"a text about cftime and others", b"pkg/_ext.pyx", b"__Pyx_PyDict_NextRef", b"__main__", b"__module__",
@@ -195,7 +195,3 @@ def test_marks_of_the_headers(content, expected, chunk, monkeypatch):
 def test_large_modules_are_not_searched(monkeypatch):
     monkeypatch.setattr(modulenames, "LIMIT", 10)
     assert read_numpy(MemorySource(modulenames.NUMPY_1)) is None
-
-
-def test_none_from_a_damaged_stream():
-    assert read_numpy(InflatedSource(lambda at, length: b"\xff" * length, 1000, 50_000)) is None

@@ -7,6 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from tests.pe.raw import patched
 from tests.support.signing import PLAIN, Recipe, file_digest, headers, message, row, seq, signed, with_table
 from tests.support.tables import named_cases
@@ -112,6 +115,16 @@ def test_tables_that_hold_something_else(roots, table, status, reason):
 
 def test_no_image_at_all():
     assert read(b"").status == read(b"MZ").status == "not-checked"
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, len(MESSAGE) - 1), st.integers(0, 255)), min_size=1, max_size=6))
+def test_flipped_bytes_give_no_other_name(roots, flips):
+    spoiled = bytearray(MESSAGE)
+    for at, value in flips:
+        spoiled[at] = value
+    found = read(with_table(PLAIN, row(bytes(spoiled))), roots)
+    assert found.status != "trusted" or found.signer == "Some Vendor"
 
 
 WITHOUT = """

@@ -149,18 +149,17 @@ def test_the_same_bytes_come_out(tmp_path, how):
     assert bench.replay() == bench.made
 
 
-def test_another_source_is_refused(tmp_path):
-    bench = Bench(tmp_path)
+@named_cases(
+    "made, said",
+    {
+        "copied": ({}, "is not the file that was planned"),
+        "renamed": ({"dll": "frobnicate.dll", "layout": "libs"}, "changed since it was planned"),
+    },
+)
+def test_another_source_is_refused(tmp_path, made, said):
+    bench = Bench(tmp_path, **made)
     bench.dll.write_bytes(PLAIN[:-1] + b"!")
-    with pytest.raises(EnvironmentFailure, match="is not the file that was planned"):
-        bench.replay()
-    assert bench.written == []
-
-
-def test_another_source_is_refused_where_it_would_be_renamed(tmp_path):
-    bench = Bench(tmp_path, dll="frobnicate.dll", layout="libs")
-    bench.dll.write_bytes(PLAIN[:-1] + b"!")
-    with pytest.raises(EnvironmentFailure, match="changed since it was planned"):
+    with pytest.raises(EnvironmentFailure, match=said):
         bench.replay()
     assert bench.written == []
 
