@@ -533,6 +533,8 @@ class AbsentModule:
     """What the package raises instead of ModuleNotFoundError; empty if that is what users see."""
     below: str = ""
     """The package or module below the one at the top whose import fails; empty if that of the top does."""
+    made: bool = False
+    """Whether code makes modules on the way, or has them looked for elsewhere, and may do so with this one."""
 
 
 @frozen

@@ -238,8 +238,9 @@ IN_OTHER_TESTS = (
     "'wheelfix scan --python PREFIX' asks the files of a Python that is installed; a newer wheelfix may have a newer "
     "table",
     "if you know the issuer, name a PEM file with its certificate: --trusted-roots FILE",
+    "'wheelfix try --module NAME' imports it and settles that",
 )
-"""The hints of the tests above, of tests/exam/test_installed.py and of tests/rules/test_abi.py."""
+"""The hints of the tests above, of the tables of wheels, of tests/exam/test_installed.py and of test_abi.py."""
 
 
 def texts(path: Path) -> Iterator[str]:

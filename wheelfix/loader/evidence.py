@@ -105,10 +105,9 @@ class PackageHabits:
         """
         for top, missing in self._missing.items():
             if missing.named or missing.perhaps:
-                for module, file, raised, sure in missing.needed(self.followed.of(top)):
-                    yield AbsentModule(module, "", "", file, sure, raised=raised)
-            for module, file, below in (*missing.below(self.followed.may_be_chosen), *missing.for_users()):
-                yield AbsentModule(module, "", "", file, below=below)
+                yield from missing.needed(self.followed.of(top))
+            yield from missing.below(self.followed.may_be_chosen)
+            yield from missing.for_users()
 
     def absent_of_others(self) -> Iterator[tuple[str, str, bool]]:
         """The modules of others for want of which the import of a package ends, whether they are required or not.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from wheelfix.base.parsing import regex
 from wheelfix.loader.packageloading import module_name
 from wheelfix.loader.view import SITE_PACKAGES, base_name
+from wheelfix.model import AbsentModule
 from wheelfix.pe.modulenames import may_make
 from wheelfix.pycode.budget import separate_budget
 from wheelfix.pycode.sourcecode import (
@@ -54,9 +55,12 @@ _LATER = regex(
 """A function, or what only type checkers see: importing the file does not run it."""
 MAKES_MODULES = regex(
     r"sys\.modules(?:\[[^\n\]]{1,200}\][ \t]*=(?!=)|\.(?:setdefault|update)|[ \t]*[\n#;])"
-    r"|__path__[ \t]*(?:\+?=(?!=)|\.(?:append|insert|extend))|meta_path|path_hooks"
+    r"|(?<!_modules\()(?<!_packages\()\b__path__\b(?![ \t]*\[)|meta_path|path_hooks"
 )
-"""What is in code that makes modules which no file is, or has them looked for elsewhere."""
+"""What is in code that makes modules which no file is, or has them looked for elsewhere.
+
+Any use of ``__path__`` but to list what is there: ``wx.lib.pubsub.core`` gives it another name and changes that.
+"""
 MAKES_NAMES = ("__getattr__", "globals(", "locals(", "vars(", "__dict__", "setattr(")
 """What is in code that defines names which it does not spell."""
 _COMMENT = regex(r"#[^\n]*")
@@ -127,6 +131,23 @@ def _statements(view: FileView, path: str) -> list[Statement]:
     return known[path]
 
 
+def is_made(view: FileView, module: str, text: str) -> bool:
+    """Whether code that makes modules, or has them looked for elsewhere, shows that one is among them.
+
+    It has the name as text, as that of six in a package has six.moves.urllib, or a file below the package has that
+    name: wx.lib.pubsub.core.kwargs has a publisher.py, and the folder is put into ``__path__`` of wx.lib.pubsub.core.
+    """
+    package, _, last = module.rpartition(".")
+    if not MAKES_MODULES.search(text):
+        return False
+    start = f"{SITE_PACKAGES}/{package.replace('.', '/')}/"
+    below = (
+        file.path for file in view.own_files if file.path.startswith(start) and file.path.endswith((".py", ".pyd"))
+    )
+    spelled = re.search(rf"['\"][\w.]*\b{re.escape(last)}\b[\w.]*['\"]", text)
+    return bool(spelled) or any(_module_of(path).rpartition(".")[2] == last for path in below)
+
+
 class MissingModules:
     """The modules of one package that no file is, each with a file that importing the package may run and names it."""
 
@@ -158,18 +179,17 @@ class MissingModules:
         self._run = frozenset(self._seen)
         """Those that importing the package may run."""
 
-    def needed(self, end: ImportEnd) -> Iterator[tuple[str, str, str, bool]]:
-        """Those that the import of the package, which was followed, needs, with the file that imports each.
+    def needed(self, end: ImportEnd) -> Iterator[AbsentModule]:
+        """Those that the import of the package, which was followed, needs.
 
-        Also what the package raises instead of Python's exception, and whether it is sure: opencc looks for its module
-        in several places, and one is not known.
+        It is not sure of opencc, which looks for its module in several places, of which one is not known.
         """
         if self.named and not end.certain:
             certain = self._certain(self._top)
             for name, file in self.named.items():
-                first = self._certain_importer(name, certain, self._top)
+                first, made = self._certain_importer(name, certain, self._top)
                 if first or not end.error:
-                    yield name, first or file, "", bool(first)
+                    yield AbsentModule(name, "", "", first or file, bool(first) and not made, made=made)
         fault = end.fault
         if not end.error or not (end.certain or self._is_plain(end)):
             return  # whether a module of others is there, or what it does, gives no file to the package
@@ -184,10 +204,10 @@ class MissingModules:
             return  # opendal's only extension module makes opendal.operator and others
         if gone and (fault is None or gone in self.named or self._is_own_name(fault)):
             file = end.place[0] if fault is not None else named[gone]
-            yield gone, file, f"{end.error}: {end.shown}".rstrip(": "), True
+            yield AbsentModule(gone, "", "", file, raised=f"{end.error}: {end.shown}".rstrip(": "))
 
-    def below(self, may_be_chosen: Callable[[str], bool]) -> Iterator[tuple[str, str, str]]:
-        """Those that importing a package below needs, with the file that imports each, and the package.
+    def below(self, may_be_chosen: Callable[[str], bool]) -> Iterator[AbsentModule]:
+        """Those that importing a package below needs.
 
         photutils does not import photutils.geometry, users do. For all such packages few files more are looked into.
         One that code may choose among several, by its path, may be for another machine.
@@ -204,12 +224,12 @@ class MissingModules:
             package = way[-1]
             sure = all(self._imports_for_certain(importer, name) for name, importer in itertools.pairwise(way))
             sure = sure and not may_be_chosen(self._view.module_file(package) or "")
-            first = self._certain_importer(name, dict(itertools.pairwise(way)), package) if sure else ""
+            first, made = self._certain_importer(name, dict(itertools.pairwise(way)), package) if sure else ("", False)
             if first:
-                yield name, first, package
+                yield AbsentModule(name, "", "", first, not made, below=package, made=made)
 
-    def for_users(self) -> Iterator[tuple[str, str, str]]:
-        """Private modules that a module for users imports for certain, with the file that does it and that module.
+    def for_users(self) -> Iterator[AbsentModule]:
+        """Private modules that a module for users imports for certain.
 
         ``import PIL`` works without ``PIL._imagingmath``, and ``import PIL.ImageMath`` does not.
         """
@@ -219,9 +239,9 @@ class MissingModules:
             for name in sorted(gone.difference(self.named, self.perhaps)) if module not in self._run else ():
                 way = self._way_from_users(name, module) if self._imports_for_certain(module, name) else {}
                 user = next(reversed(way.values()), "")
-                first = self._certain_importer(name, way, user) if way else ""
+                first, made = self._certain_importer(name, way, user) if way else ("", False)
                 if first and (self._is_needed(user) or not self._may_be_without(user)):
-                    yield name, path, user
+                    yield AbsentModule(name, "", "", path, not made, below=user, made=made)
 
     def _way_from_users(self, name: str, importer: str) -> dict[str, str]:
         """A module with one that imports it for certain, and so on up to one that is for users; empty if there is none.
@@ -384,16 +404,19 @@ class MissingModules:
         """Whether the wheel has the source of a module of Cython, as tables has."""
         return f"{SITE_PACKAGES}/{module.replace('.', '/')}.pyx" in self._view
 
-    def _certain_importer(self, module: str, certain: dict[str, str], root: str) -> str:
-        """A file that imports a module for certain when a package is imported; empty if code may make the module."""
+    def _certain_importer(self, module: str, certain: dict[str, str], root: str) -> tuple[str, bool]:
+        """A file that imports a module for certain when a package is imported; empty if code is seen to make that.
+
+        Also whether code on the way makes modules or has them looked for elsewhere, and this one may be among them.
+        """
         way = [module]
         while way[-1] in certain:
             way.append(certain[way[-1]])
-        # That of six, as a package has it in itself, makes six.moves.urllib.
         runs = (*way[1:], *_prefixes(module.rpartition(".")[0]), *_prefixes(root))
-        if way[-1] != root or any(MAKES_MODULES.search(self._text(name) or "") for name in runs):
-            return ""
-        return "" if self._may_be_made(module) else self._view.module_file(way[1]) or ""
+        texts = [self._text(name) or "" for name in runs]
+        if way[-1] != root or self._may_be_made(module) or any(is_made(self._view, module, text) for text in texts):
+            return "", False
+        return self._view.module_file(way[1]) or "", any(map(MAKES_MODULES.search, texts))
 
     def _may_be_made(self, module: str) -> bool:
         """Whether a compiled module may make a module, apart from one of that name, which is it in another folder."""

@@ -10,7 +10,7 @@ from wheelfix.base.values import grouped, replace
 from wheelfix.knowledge.families import is_mangled
 from wheelfix.knowledge.providers import is_newest, module_owners, owners_of, released_modules
 from wheelfix.knowledge.system import classify
-from wheelfix.loader.missingmodules import MAKES_MODULES, MAKES_NAMES
+from wheelfix.loader.missingmodules import MAKES_NAMES, is_made
 from wheelfix.loader.packagecode import imported_modules, package_loads
 from wheelfix.loader.packageloading import module_name, stem
 from wheelfix.loader.requirements import Dependency, Requirements, fits
@@ -195,10 +195,19 @@ def own_module_missing(subject: Subject) -> Findings:
         if module not in found:
             what = f", although its newest release on PyPI has it: importing {module} fails"
             yield _not_there(subject, module, file, what, says="is about")
-    unsure = [] if found or not claims.tag else followed
+    unsure = [] if found else [absent for absent in followed if absent.made or claims.tag]
     for absent in unsure:
-        what = f", although the wheel is for {claims.tag}: whether the import fails is not known"
-        yield replace(_not_there(subject, absent.module, absent.file, what), severity=Severity.UNSURE)
+        what = (
+            ", which code may make or look for elsewhere"
+            if absent.made
+            else f", although the wheel is for {claims.tag}"
+        )
+        what += ": whether the import fails is not known"
+        one = _not_there(subject, absent.module, absent.file, what)
+        settles = (
+            f"'wheelfix try --module {absent.below or absent.module.partition('.')[0]}' imports it and settles that"
+        )
+        yield replace(one, severity=Severity.UNSURE, hint=reinstall(subject, settles))
     if not found and not unsure and claims.tag and (claims.gone or _has_code_alone(subject)):
         yield finding(
             "WF210",
@@ -496,11 +505,12 @@ class _Claims:
 
     def _may_be_made(self, package: str, name: str, *, sure: bool) -> bool:
         """Whether code may make a module, as that of imgui-bundle does, or it is one for other systems."""
-        if any(word in name for word in OTHER_SYSTEMS) or MAKES_MODULES.search(self._code_of(package)):
+        module = f"{package}.{name}".lstrip(".")
+        if any(word in name for word in OTHER_SYSTEMS) or is_made(self._view, module, self._code_of(package)):
             return True
         if not sure and self._is_package(package) and self._may_define(package, name):
             return True
-        below = f"{SITE_PACKAGES}/{f'{package}.{name}'.lstrip('.').replace('.', '/')}/"  # which need the module
+        below = f"{SITE_PACKAGES}/{module.replace('.', '/')}/"  # which need the module
         others = (path for path in self._compiled if not path.startswith(below) and stem(path) != name)
         return any(may_make(self._view.source(path), name) for path in others)
 
