@@ -40,7 +40,7 @@ from wheelfix.model import (
 from wheelfix.pe.gpucode import GpuCode
 from wheelfix.pe.modulenames import read_numpy
 from wheelfix.rules import registry
-from wheelfix.rules.context import ArchiveFacts, Subject
+from wheelfix.rules.context import ArchiveFacts, Subject, not_known
 from wheelfix.streams.source import MemorySource
 
 SITE = "Lib/site-packages/"
@@ -167,6 +167,7 @@ def subject(
         gpu_code=lambda path: code(*(archs or {})[path]) if path in (archs or {}) else None,
         signature=(signatures or {}).get,
         numpy=lambda path: read_numpy(view.source(path)),
+        cimports=not_known,
     )
     arrived = thing.walk((one.event.path for one in outcomes), lambda item: item.required)
     return replace(thing, resolution=replace(resolution, reached=frozenset({*reached, *arrived})))

@@ -166,11 +166,6 @@ CASES = {
         ["WF310:warning"],
         "",
     ),
-    "a symbol that is bound at the first call": (
-        linked(edge(CPU, "libiomp5md.dll", OMP, EdgeKind.DELAY, required=False, unexported=("x",)), loaded=[CPU]),
-        ["WF310:warning"],
-        "the first call to it ends the process",
-    ),
     "a stub without its target": (
         linked(edge(CPU, "libiomp5md.dll", OMP), forwarder(), loaded=[loads(CPU, 127)]),
         ["WF311:error"],

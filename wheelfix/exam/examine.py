@@ -260,11 +260,7 @@ class DetailReader:
     def __init__(self, view: FileView, known: Details) -> None:
         self._view = view
         self._open: tuple[str, ByteSource] | None = None
-        readers = {reader for reader, _ in known}
-        own = [(reader, file) for reader in readers for file in view.own_files if (reader, file.origin) in known]
-        self._known: dict[tuple[object, str], Any] = {
-            (reader, file.path): known[reader, file.origin] for reader, file in own
-        }
+        self._known: dict[tuple[object, str], Any] = {**known}
 
     def read_ahead(self, readers: Sequence[Callable[[ByteSource], object]], jobs: int) -> None:
         """Read some facts of all images, several images at a time: inflating lets other threads work.
@@ -276,7 +272,7 @@ class DetailReader:
             source = self._view.source(path)
             for reader in readers:
                 if reader is not read_numpy or is_pyd(path):
-                    self._known[reader, path] = reader(source)
+                    self._known[reader, self._view.origin(path)] = reader(source)
 
         paths = [path for path in self._view.images() if isinstance(self._view.image(path), Image)]
         paths.sort(key=lambda path: -self._view.file(path).size)
@@ -285,15 +281,16 @@ class DetailReader:
 
     def read(self, reader: Callable[[ByteSource], _Fact], path: str) -> _Fact | None:
         """Return a fact of a file; None for what is not an image."""
-        if (reader, path) not in self._known:
+        key = reader, self._view.origin(path)
+        if key not in self._known:
             image = self._view.image(path)
-            self._known[reader, path] = reader(self._source(path)) if isinstance(image, Image) else None
-        found: _Fact | None = self._known[reader, path]
+            self._known[key] = reader(self._source(path)) if isinstance(image, Image) else None
+        found: _Fact | None = self._known[key]
         return found
 
     def read_before(self, reader: Callable[[ByteSource], _Fact], path: str) -> _Fact | None:
         """Return a fact that was read together with the image, if it was."""
-        found: _Fact | None = self._known.get((reader, path))
+        found: _Fact | None = self._known.get((reader, self._view.origin(path)))
         return found
 
     def _source(self, path: str) -> ByteSource:

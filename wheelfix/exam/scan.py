@@ -114,8 +114,8 @@ def scan_inputs(
         with _scanning(options, finish, in_threads=True) as work, WorkerPool(options.jobs) as pool:
             shares, running = Shares(progress), deque[Task[list[ScanReport | FailedInput]]]()
             for path in waiting:
-                share = functools.partial(shares.report, path)
-                running.append(pool.submit(functools.partial(_gathered, work, path, share)))
+                results = attempt(work, path, 1, functools.partial(shares.report, path))
+                running.append(pool.submit(functools.partial(list, results)))
                 if len(running) > 2 * options.jobs:
                     yield from running.popleft().result()
             while running:
@@ -143,12 +143,6 @@ def _scanning(
         yield lambda path, threads, progress: _finished(
             _scan_one(path, replace(options, jobs=threads), index, progress), finish
         )
-
-
-def _gathered(
-    work: Work[WheelPath, Iterator[ScanReport | FailedInput]], path: WheelPath, share: Progress
-) -> list[ScanReport | FailedInput]:
-    return [*attempt(work, path, 1, share)]
 
 
 def _scan_one(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.metadata import WheelInfo
@@ -82,7 +81,7 @@ class WheelScan:
         ``view`` has the wheel's files as the subject of an installation, ``info`` its metadata.
         """
         self._archive, self._options, self._progress = archive, options, progress
-        self._images = images = Images(archive, pool, verify=options.verify, begin=view is None)
+        self._images = images = Images(archive, pool, verify=options.verify)
         info = info or WheelInfo.from_archive(archive)
         images.uses_numpy = any("numpy" in line.lower() for line in info.metadata.requires_dist)
         view = view_of_wheel(archive, info) if view is None else view
@@ -97,11 +96,6 @@ class WheelScan:
         self._record_faults = check_record(archive)
         deleted = (fault.subject for fault in self._record_faults if fault.kind == "row-orphan")
         view.deleted = {key_of(path): path for path in deleted if path.lower().endswith(PE_SUFFIXES)}
-
-    @property
-    def requires(self) -> tuple[str, ...]:
-        """What the wheel's metadata requires."""
-        return self._info.metadata.requires_dist
 
     def examine(
         self, index: RootIndex | None = None, *, wait: bool = True, python: tuple[int, int] | None = None
@@ -150,8 +144,7 @@ def _no_images(view: FileView, archive: Archive) -> list[Member]:
 class Images:
     """Reads the images of a wheel; where RECORD is to be verified, it hashes them in the same pass."""
 
-    def __init__(self, archive: Archive, pool: WorkerPool, *, verify: bool, begin: bool) -> None:
-        """Begin with the largest image, before anything else is known about the wheel: nothing takes longer."""
+    def __init__(self, archive: Archive, pool: WorkerPool, *, verify: bool) -> None:
         self._archive, self._pool, self._verify = archive, pool, verify
         self.digests: dict[int, Digest] = {}
         """The digests of those that were hashed, by ``entry``."""
@@ -159,18 +152,12 @@ class Images:
         """What rules compare, read in the same pass, so that it is the only one."""
         self.uses_numpy = False
         """Whether the wheel requires NumPy, so that WF410 asks each extension module for which one it was built."""
-        self._largest: tuple[str, Task[ImageFacts | None]] | None = None
-        images = [member for member in archive.members if member.name.endswith(PE_SUFFIXES)]
-        first = max(images, key=attrgetter("usize"), default=None)
         if not verify:
-            pool.at_most(2 + sum(member.csize for member in images) // BYTES_FOR_THREAD)
-        if begin and first is not None and archive.find(first.name) == first:  # else a second member has its name
-            self._largest = first.name, pool.submit(lambda: self._read(first))
+            packed = sum(member.csize for member in archive.members if member.name.endswith(PE_SUFFIXES))
+            pool.at_most(2 + packed // BYTES_FOR_THREAD)
 
     def start(self, file: ViewFile) -> Task[ImageFacts | None]:
         """Start to read a file of a view."""
-        if self._largest is not None and file.origin == self._largest[0]:
-            return self._largest[1]
         return self._pool.submit(lambda: self._read_file(file))
 
     def _read_file(self, file: ViewFile) -> ImageFacts | None:

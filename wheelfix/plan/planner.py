@@ -9,6 +9,7 @@ from __future__ import annotations
 import fnmatch
 import functools
 import re
+from posixpath import join
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.names import installed_path, matches
@@ -126,11 +127,6 @@ def leftovers(subject: Subject, chosen: Iterable[Chosen]) -> Iterator[Drop]:
 def _may_go(subject: Subject, path: str) -> bool:
     """Whether a file is the package's own, or of no distribution: those of others are left alone."""
     return path in subject.view.own or path in subject.facts.unowned
-
-
-def inside(folder: str, name: str) -> str:
-    """The path of a file in a folder of the view; the prefix itself is the empty string."""
-    return f"{folder}/{name}" if folder else name
 
 
 def in_site_packages(folder: str) -> str:
@@ -465,7 +461,7 @@ class Planner:
         )
         because, serves = _because(self.view, need), tuple(map(self.view.origin, need.importers))
         for folder in folders:
-            path = inside(folder, base_name(origin))
+            path = join(folder, base_name(origin))
             self._add(replace(first, path=path, kind=str(need.kind), because=because, serves=serves))
             if added is None:
                 name = base_name(origin)
@@ -517,7 +513,7 @@ class Planner:
         serves = tuple(map(self.view.origin, need.importers))
         rejected = tuple(Rejected(c.file.location, c.reason) for c in outcome.considered if c.verdict != "chosen")
         for folder in folders:
-            path = inside(folder, outcome.winner.name)
+            path = join(folder, outcome.winner.name)
             self._add(
                 Chosen(path, outcome.winner, "", kind, because, serves, outcome.reason, rejected, outcome.warnings)
             )
@@ -545,7 +541,7 @@ class Planner:
             part = file.name if file is not None else base_name(own)
             wanted = self.view.find(folder, part) is None and own not in self.chosen
             if wanted and not matches_any(part, self.options.exclude):
-                chosen = Chosen(inside(folder, part), file, own, "family", because, (name,), f"lies beside {name}")
+                chosen = Chosen(join(folder, part), file, own, "family", because, (name,), f"lies beside {name}")
                 self._add(chosen)
 
     def _add(self, chosen: Chosen) -> None:

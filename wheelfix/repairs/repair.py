@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
 
     from wheelfix.archive.changes import NewMember
-    from wheelfix.archive.metadata import WheelInfo
     from wheelfix.base.workers import Work
     from wheelfix.roots.index import RootIndex
 
@@ -161,31 +160,19 @@ def replay(plan: Plan, options: RepairOptions, where: str, wheel: Path | None = 
         ):
             if options.require_signed:
                 _refuse_unsigned(plan, members, options.scan.roots.trusted_roots)
+            target, stale, after = target_of(archive.path, plan, options), set[str](), None
             with wheel_hash(plan, archive, where, trust=options.trust_record) as check:
-                return _carry_out(plan, archive, info, members, options, check)
-
-
-def _carry_out(
-    plan: Plan,
-    archive: Archive,
-    info: WheelInfo,
-    members: tuple[NewMember, ...],
-    options: RepairOptions,
-    check: Callable[[], None],
-) -> Repaired:
-    target = target_of(archive.path, plan, options)
-    if not plan.changes:
-        check()
-        return Repaired(plan, "unchanged", keep(archive, target))
-    stale: set[str] = set()
-    if not options.trust_record:
-        stale = {fault.subject for fault in check_record(archive, hashes=True, jobs=options.scan.jobs)}
-    if plan.layout == "libs":
-        check()
-        named, after, size = repair_with_libs(archive, plan, members, stale, options, target)
-        return Repaired(named, "repaired", target, None, after, size)
-    size = rewrite(archive, info, plan, members, stale, target, options, wait_for_hashes=check)
-    return Repaired(plan, "repaired", target, None, None, size)
+                if plan.layout == "libs" or not plan.changes:
+                    check()
+                if not plan.changes:
+                    return Repaired(plan, "unchanged", keep(archive, target))
+                if not options.trust_record:
+                    stale = {fault.subject for fault in check_record(archive, hashes=True, jobs=options.scan.jobs)}
+                if plan.layout == "libs":
+                    plan, after, size = repair_with_libs(archive, plan, members, stale, options, target)
+                else:
+                    size = rewrite(archive, info, plan, members, stale, target, options, check)
+                return Repaired(plan, "repaired", target, None, after, size)
 
 
 def _refuse_unsigned(plan: Plan, members: tuple[NewMember, ...], trusted_roots: Path | None) -> None:

@@ -6,8 +6,7 @@ import functools
 import re
 from typing import TYPE_CHECKING, TypeAlias
 
-from wheelfix.base.options import ScanOptions
-from wheelfix.base.values import distinct, field, frozen, grouped
+from wheelfix.base.values import distinct, frozen, grouped
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.cuda import (
     Release,
@@ -21,9 +20,7 @@ from wheelfix.knowledge.cuda import (
 )
 from wheelfix.knowledge.families import is_of_nvidia
 from wheelfix.knowledge.targets import chosen_targets
-from wheelfix.loader.installations import Distribution
 from wheelfix.loader.packagecode import caught_by_name
-from wheelfix.loader.packageloading import ORDINARY, PackageLoading
 from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name, parent
 from wheelfix.loader.view import key_of as key_of  # with the names of paths below, for the rules
 from wheelfix.model import (
@@ -53,8 +50,10 @@ if TYPE_CHECKING:
 
     from wheelfix.archive.faults import ArchiveFault
     from wheelfix.archive.metadata import WheelInfo
+    from wheelfix.base.options import ScanOptions
     from wheelfix.knowledge.targets import TargetList
-    from wheelfix.loader.packageloading import Startup
+    from wheelfix.loader.installations import Distribution
+    from wheelfix.loader.packageloading import PackageLoading, Startup
     from wheelfix.loader.profile import Profile
     from wheelfix.pe.gpucode import GpuCode
 
@@ -82,28 +81,28 @@ class Subject:
     view: FileView
     profile: Profile
     resolution: Resolution
-    options: ScanOptions = field(default_factory=ScanOptions)
-    """What was asked about it."""
-    distribution: Distribution = field(default=Distribution(""))
-    """What it says about itself, in a wheel or where it is installed."""
-    installed: bool = False
-    """Whether it was scanned in the environment in which it is installed."""
-    facts: ArchiveFacts = field(default_factory=ArchiveFacts)
-    loading: PackageLoading = field(default=ORDINARY)
-    """How it loads DLLs, where that is in a way of its own, such as torch's."""
-    version: Callable[[str], FileVersion | None] = field(default=not_known)
+    version: Callable[[str], FileVersion | None]
     """The version resource of a file; None when it has none.
 
     It lies near the end, so that the whole file is inflated for it: ask only where a verdict depends on it.
     """
-    gpu_code: Callable[[str], GpuCode | None] = field(default=not_known)
+    gpu_code: Callable[[str], GpuCode | None]
     """The GPU code inside a file, for which all of it is read; None for a file without such sections."""
-    signature: Callable[[str], Signature | None] = field(default=not_known)
+    signature: Callable[[str], Signature | None]
     """What the signature of a file is worth; None when it was not asked for."""
-    cimports: Callable[[str], frozenset[str] | None] = field(default=not_known)
-    """The private modules whose C functions a module of Cython uses; None where it was not read as a whole."""
-    numpy: Callable[[str], NumpyApi | None] = field(default=not_known)
+    numpy: Callable[[str], NumpyApi | None]
     """Which NumPy a module was built for, for which all of it is read; None for one that uses none."""
+    cimports: Callable[[str], frozenset[str] | None]
+    """The private modules whose C functions a module of Cython uses; None where it was not read as a whole."""
+    options: ScanOptions
+    """What was asked about it."""
+    distribution: Distribution
+    """What it says about itself, in a wheel or where it is installed."""
+    facts: ArchiveFacts
+    loading: PackageLoading
+    """How it loads DLLs, where that is in a way of its own, such as torch's."""
+    installed: bool = False
+    """Whether it was scanned in the environment in which it is installed."""
 
     @property
     def name(self) -> str:

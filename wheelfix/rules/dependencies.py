@@ -18,7 +18,7 @@ from wheelfix.knowledge.system import is_debug_python, python_of
 from wheelfix.loader.followed import followed_imports
 from wheelfix.loader.loadcall import runs_on
 from wheelfix.loader.packagecode import toolkit_code
-from wheelfix.loader.packageloading import folder_python, module_name
+from wheelfix.loader.packageloading import module_name
 from wheelfix.loader.requirements import Requirements
 from wheelfix.loader.view import is_pyd
 from wheelfix.model import (
@@ -26,7 +26,6 @@ from wheelfix.model import (
     EdgeKind,
     Finding,
     Image,
-    InView,
     Missing,
     PythonRuntime,
     Repairable,
@@ -78,11 +77,6 @@ class Need:
     def kind(self) -> EdgeKind:
         """The strongest way in which it is asked for."""
         return self.first.kind
-
-    @property
-    def required(self) -> bool:
-        """Whether something fails without it."""
-        return any(edge.required for edge in self.edges)
 
     @property
     def importers(self) -> tuple[str, ...]:
@@ -353,20 +347,12 @@ def evidence_of(subject: Subject, need: Need) -> dict[str, object]:
 # ------------------------------------------------------------------------------------------------------- the rules
 
 
-def _is_for_several_pythons(need: Need) -> bool:
-    """Whether an interpreter is asked for by modules in folders that are named after it."""
-    python = python_of(need.name)
-    return python is not None and all(folder_python(edge.importer) == python[:2] for edge in need.edges)
-
-
 @rule("WF301", "WF305")
 def missing_imports(subject: Subject) -> Findings:
     """Find imports without a provider: error 126."""
     for need in missing(subject, EdgeKind.IMPORT):
         if (is_debug_crt(need.name) or is_debug_python(need.name)) and not need.reached:
             continue  # WF205 says it better: the debug twin of a DLL, which nothing loads
-        if not need.reached and _is_for_several_pythons(need):
-            continue
         if python_of(need.name) is not None and for_another_python(subject):
             continue  # WF401 says that of the whole distribution
         usable = [path for path in need.present_at if not _objection(subject, need, path)]
@@ -507,21 +493,11 @@ def missing_delay_loads(subject: Subject) -> Findings:
 def unexported(subject: Subject) -> Findings:
     """Find imports whose DLL is there and does not export what is wanted: error 127 or 182."""
     for edge in subject.edges:
-        if (
-            edge.kind not in (EdgeKind.IMPORT, EdgeKind.DELAY)
-            or not edge.unexported
-            or not subject.concerns(edge.importer)
-        ):
+        if edge.kind is not EdgeKind.IMPORT or not edge.unexported or not subject.concerns(edge.importer):
             continue
-        if not isinstance(edge.provider, InView | PythonRuntime):
-            continue
-        loaded = subject.reached(edge.importer)
-        own = edge.file
+        loaded, own = subject.reached(edge.importer), edge.file
         importer, provider = base(edge.importer), base(own) or edge.name
-        if edge.kind is EdgeKind.DELAY:
-            consequence = "the first call to it ends the process (0xC06D007F)"
-        else:
-            consequence = f"loading {importer} fails with error {182 if isinstance(edge.unexported[0], int) else 127}"
+        consequence = f"loading {importer} fails with error {182 if isinstance(edge.unexported[0], int) else 127}"
         unknown = newer_stable_abi(subject) if isinstance(edge.provider, PythonRuntime) else ""
         if unknown:
             consequence = f"could not tell: {unknown}"
@@ -541,11 +517,7 @@ def unexported(subject: Subject) -> Findings:
                 "kind": edge.kind.value,
                 "loaded": loaded,
             },
-            severity=Severity.WARNING
-            if not loaded or not edge.is_import
-            else Severity.UNSURE
-            if unknown
-            else Severity.ERROR,
+            severity=Severity.UNSURE if loaded and unknown else error_if(loaded),
         )
 
 

@@ -27,8 +27,7 @@ def owner_not_reachable(subject: Subject) -> Findings:
         ),
     ):
         owner = need.first.provider
-        if not isinstance(owner, OwnedBy):
-            continue
+        assert isinstance(owner, OwnedBy)
         hard = any(edge.is_import and subject.reached(edge.importer) for edge in need.edges)
         yield finding(
             "WF307",

@@ -182,29 +182,37 @@ def runtime_edited(subject: Subject) -> Findings:
         )
 
 
+_SIGNATURES = {
+    "unsigned": (
+        "WF605",
+        "{files} without a signature: {names}; machines that allow signed code only will not load them",
+        "sign them with 'signtool sign /fd sha256 /tr URL /td sha256 FILE' before packing",
+    ),
+    "invalid": (
+        "WF606",
+        "the signature{by} is invalid ({files}: {names}): {reason}",
+        "take the file from its vendor again, and do not change it after it was signed",
+    ),
+    "untrusted-root": (
+        "WF607",
+        "signed in the name of {signer}, which no trusted root confirms ({files}: {names}): {reason}",
+        "if you know the issuer, name a PEM file with its certificate: --trusted-roots FILE",
+    ),
+    "not-checked": ("WF608", "the signature was not checked ({files}: {names}): {reason}", ""),
+}
+"""What is said about signatures that are not valid, by their status: the code, the message and the hint."""
+
+
 @rule("WF605", "WF606", "WF607", "WF608")
 def signatures(subject: Subject) -> Findings:
     """Report DLLs without a valid signature, together where signer and reason are the same."""
     found = ((path, subject.signature(path)) for path in subject.images if subject.options.signatures)
     groups = grouped(((one.status, one.signer, one.reason), path) for path, one in found if one is not None)
     for (status, signer, reason), paths in groups.items():
-        files, names = count(len(paths), "file"), listing([base(path) for path in paths])
-        name = f" in the name of {signer!r}" if signer else ""
-        hint = ""
-        if status == "unsigned":
-            code = "WF605"
-            message = f"{files} without a signature: {names}; machines that allow signed code only will not load them"
-            hint = "sign them with 'signtool sign /fd sha256 /tr URL /td sha256 FILE' before packing"
-        elif status == "invalid":
-            code, message = "WF606", f"the signature{name} is invalid ({files}: {names}): {reason}"
-            hint = "take the file from its vendor again, and do not change it after it was signed"
-        elif status == "untrusted-root":
-            code = "WF607"
-            message = f"signed in the name of {signer!r}, which no trusted root confirms ({files}: {names}): {reason}"
-            hint = "if you know the issuer, name a PEM file with its certificate: --trusted-roots FILE"
-        elif status == "not-checked":
-            code, message = "WF608", f"the signature was not checked ({files}: {names}): {reason}"
-        else:
+        if status not in _SIGNATURES:
             continue
+        code, message, hint = _SIGNATURES[status]
+        said = {"files": count(len(paths), "file"), "names": listing([base(path) for path in paths])}
+        said |= {"signer": repr(signer), "by": f" in the name of {signer!r}" if signer else "", "reason": reason}
         evidence = {"paths": subject.origins(paths)}
-        yield finding(code, subject.origin(paths[0]), message, hint=hint, evidence=evidence)
+        yield finding(code, subject.origin(paths[0]), message.format(**said), hint=hint, evidence=evidence)
