@@ -41,6 +41,17 @@ CASES = {
         "not of Cygwin",
         "",
     ),
+    "packages-of-the-user": (
+        '  File "C:\\Users\\d\\AppData\\Roaming\\Python\\Python310\\site-packages\\foo\\__init__.py", line 1\n'
+        + NO_FUNCTION,
+        "the user's own folder",
+        "set PYTHONNOUSERSITE=1",
+    ),
+    "compiler-without-sdk": (
+        "Activating VS 17.13.6\n\n..\\meson.build:1:0: ERROR: Compiler cl cannot compile programs.\n",
+        "VS 17.13.6 was found",
+        "winget install --id Microsoft.VisualStudio.2022.BuildTools",
+    ),
     "packing": (
         "running py2exe\nerror: [Errno 2] No such file or directory: 'api-ms-win-core-path-l1-1-0.dll'\n",
         "api-ms-win-core-path-l1-1-0.dll as a file",

@@ -204,6 +204,7 @@ FAMILIES = {
     "parts-of-two-releases": ["ImportError: this is X version (1, 4, 2), but _x is version (1, 4, 1)"],
     "mingw-unsupported": ["ValueError: Unknown MS Compiler version 1916"],
     "module-init-name": ["LINK : error LNK2001: unresolved external symbol PyInit_pkg/_search"],
+    "instruction-of-other-card": ["ptxas error   : Instruction 'wgmma.fence' not supported on .target 'sm_120'"],
     "gcc-builtin": [
         "a.obj : error LNK2001: unresolved external symbol WIFEXITED",
         "a.cpp(3): error C2065: 'M_PI': undeclared identifier",

@@ -286,6 +286,10 @@ DOCUMENTED = (
     r'uv tool install [\w.-]+ --with (?:[\w.-]+|"[\w.,<>=!~+*\[\]-]+")',
     # https://docs.python.org/3/using/windows.html (the launcher); Intel oneAPI
     r"py --list-paths",
+    r"py -3\.\d{1,2} -m venv fresh",
+    # https://docs.astral.sh/uv/reference/cli/#uv-pip; https://python-poetry.org/docs/cli/#run; https://pipenv.pypa.io
+    r"(?:uv pip|(?:poetry|pipenv) run python -m pip) (?:list|check|show [\w.-]+)",
+    r'(?:uv pip|(?:poetry|pipenv) run python -m pip) (?:un)?install [^"]*(?:"[\w.,<>=!~+*\[\]-]+".*)?',
     r"sycl-ls",
     r"python (?:-X faulthandler )?script\.py",
 )
@@ -359,6 +363,7 @@ MADE_FOR_A_CASE = {
     "causes.py": "the tables, looked at above",
     "conclusions.py": "test_commands_for_files_are_checked",
     "confirm.py": "tests/diagnosis/test_confirm.py",
+    "pairs.py": "test_each_command_is_checked, tests/diagnosis/symptoms/test_pairs.py",
 }
 """The modules that make remedies, and what looks at their commands."""
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.base.parsing import regex
 from wheelfix.base.values import replace
+from wheelfix.diagnosis.carried import carried_facts, with_pair
 from wheelfix.diagnosis.confirm import confirm, faults, matching_outcome, mismatched_edges, pair_of_edge
 from wheelfix.diagnosis.model import Diagnosis, Explained, GatheredEvidence, ScannedPackage
 from wheelfix.diagnosis.recorded import differences, explain_recording
-from wheelfix.diagnosis.symptoms.causes import explain_error, explain_symptom, in_circumstances
+from wheelfix.diagnosis.symptoms.causes import WITH_PYTHON, explain_error, explain_symptom, in_circumstances
 from wheelfix.diagnosis.symptoms.model import Cause, Confidence, Log, Remedy, Symptom
 from wheelfix.diagnosis.symptoms.quotes import Quote, cut, decisive_lines
 from wheelfix.knowledge.builds import may_replace_a_build, requirement_name
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from wheelfix.loader.places import Environment
 
 _LAST = ("KMP_DUPLICATE_LIB_OK",)
-_LAST_CODE = 0xFFFF
-"""The last of Windows' own error codes; larger numbers are statuses, which a text has in it."""
 
 
 def remedies_for(explained: Explained, case: ScannedPackage | None) -> tuple[Remedy, ...]:
@@ -241,8 +240,11 @@ def conclude(gathered: GatheredEvidence, trusted_roots: Path | None) -> Diagnosi
     for one, where in [*explained[:recorded], *rest]:
         here = one if where else _in_circumstances(one, gathered.log)
         same = {one.cause.summary, here.cause.summary}
-        unique += [] if same & seen else [(here, where)]
+        if not same & seen and not (where is None and _is_one_more(here, unique)):
+            unique.append((here, where))
         seen |= same
+    log = gathered.log or Log()
+    unique[:1] = [(one if case else with_pair(one, log), case) for one, case in unique[:1]]
     causes = tuple(one for one, _ in unique)
     steps = [_reinstall(case) for symptom in gathered.symptoms for case in cases if _is_gone(symptom, case)]
     steps += [step for one, case in unique for step in remedies_for(one, case)]
@@ -251,11 +253,12 @@ def conclude(gathered: GatheredEvidence, trusted_roots: Path | None) -> Diagnosi
     if cases:
         # The files were looked at: advice to look at a wheel somewhere, or to repair it, leads nowhere new.
         steps = [step for step in steps if not _NEEDS_A_WHEEL.match(step.command)]
-    log = gathered.log or Log()
     steps, done = _sensible(steps, log)
     quotes = _quotes(log, ended, causes)
     error = f"line {quotes[0].line}: {quotes[0].text}" if quotes else "no line in it looks like an error"
     said = " ".join(one.text for one in quotes)
+    if causes and not causes[0].proven:
+        causes = (replace(causes[0], shown=carried_facts(causes[0], log, said)), *causes[1:])
     failing = any(case.exam.report.first_failure is not None for case in cases)
     severities = {finding.severity for case in cases for finding in case.findings}
     return Diagnosis(
@@ -263,7 +266,7 @@ def conclude(gathered: GatheredEvidence, trusted_roots: Path | None) -> Diagnosi
             replace(one, told=error) if one.kind == "text" and not one.told else one for one in gathered.evidence
         ),
         quotes=quotes,
-        facts=(*_unquoted(causes, said), *(fact for fact in log.facts if fact not in said)),
+        facts=tuple(fact for fact in log.facts if fact not in said),
         symptoms=gathered.symptoms,
         explained=causes,
         others=tuple(_others(gathered, causes)),
@@ -275,22 +278,26 @@ def conclude(gathered: GatheredEvidence, trusted_roots: Path | None) -> Diagnosi
     )
 
 
+def _is_one_more(explained: Explained, unique: list[_Proof]) -> bool:
+    """Whether a text only names one more file with the cause of another one, to which it is then added."""
+    cause = explained.cause
+    for at, (other, case) in enumerate(unique):
+        if case is None and other.cause.id == cause.id and cause.likely_missing and other.cause.likely_missing:
+            more = tuple(name for name in cause.likely_missing if name not in other.cause.likely_missing)
+            both = replace(
+                other.cause,
+                likely_missing=(*other.cause.likely_missing, *more),
+                next_steps=(*other.cause.next_steps, *cause.next_steps),
+            )
+            unique[at] = replace(other, cause=both), case
+            return True
+    return False
+
+
 def _in_circumstances(explained: Explained, log: Log | None) -> Explained:
     """Return what is known of an error together with what its text says about the machine."""
     cause = in_circumstances(explained.cause, log.said if log else {}, explained.symptom)
     return explained if cause is explained.cause else replace(explained, cause=cause, explanation=cause.what_is_known)
-
-
-def _unquoted(causes: Sequence[Explained], said: str) -> Iterator[str]:
-    """Yield the number and the function of the first cause's error, where no quoted line has them."""
-    symptom = causes[0].symptom if causes else None
-    if symptom is None:
-        return
-    code, symbol = symptom.code or 0, symptom.details.get("symbol", "")
-    if 0 < code <= _LAST_CODE and not re.search(rf"\b(?:{code}|0x0*{code:x})\b", said):
-        yield f"error {code}"
-    if symbol and symbol not in said:
-        yield f"function {symbol}"
 
 
 _VARIANT = regex(r"(?i)\b([a-z][\w-]*?)[-_](?:gpu|cpu|cuda\w*|cu\d+|directml|headless|rocm)(?= \d)")
@@ -320,6 +327,8 @@ def _sensible(steps: Sequence[Remedy], log: Log) -> tuple[list[Remedy], list[str
     for step in steps:
         step = _of_installed(step, log.facts)
         wanted = _DONE.sub("", step.command).lower()
+        if step.command == "wheelfix diagnose" and ("bundle" in log.said or log.said.get("host") in WITH_PYTHON):
+            continue  # the active environment is another one
         for_nvidia = vendors & {*_OTHER_CARDS} and _FOR_NVIDIA.search(step.command)
         if for_nvidia or (step.against and re.search(step.against, text)):
             continue
@@ -351,13 +360,21 @@ def _says_only_that_it_failed(explained: Explained) -> bool:
     return bare or explained.cause.id == "load-failed"
 
 
+def _without_headlines(symptoms: Sequence[Symptom]) -> list[Symptom]:
+    """Return symptoms without those that only repeat the message of another one, of which the module is known."""
+    whole = {(one.kind, one.code, one.excerpt) for one in symptoms if one.module or one.package}
+    bare = (one for one in symptoms if not (one.module or one.package or one.path or one.dlls))
+    repeated = [one for one in bare if (one.kind, one.code, one.excerpt) in whole]
+    return [one for one in symptoms if one not in repeated]
+
+
 def by_end(log: Log | None) -> tuple[list[Symptom], list[Symptom]]:
     """Return the symptoms that can have ended the program, and those that it survived.
 
     A warning counts where the text has no error, where the exception at its end can follow from it, and where it says
     which torch is wanted by an extension that then cannot be loaded: xFormers says so.
     """
-    symptoms = log.symptoms if log else ()
+    symptoms = _without_headlines(log.symptoms if log else ())
     fatal = [cause.id for one in symptoms if not one.survived and (cause := explain_symptom(one))]
     explains = "torch-without-cuda" if "torch-extension-unresolved" in fatal else ""
     survived = [symptom for symptom in symptoms if symptom.survived and symptom.kind != explains]

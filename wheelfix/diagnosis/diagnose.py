@@ -27,6 +27,7 @@ from wheelfix.exam.sets import examine_set
 from wheelfix.exam.wheel import examine_wheel
 from wheelfix.knowledge.cards import nvidia_capability
 from wheelfix.knowledge.fit import contradictions
+from wheelfix.knowledge.system import classify
 from wheelfix.loader.places import Environment, open_environment
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import canonical, fold
@@ -123,10 +124,14 @@ def _read_text(request: DiagnoseRequest, text: Text, gathered: GatheredEvidence,
         known = {"torch": machine["torch"][0]} if len(machine["torch"]) == 1 else {}
         pythons = {one for fact in facts for one in _PYTHON.findall(fact)}
         known |= {"python": pythons.pop()} if len(pythons) == 1 else {}
-        symptoms = (replace(one, details={**known, **_card(one, machine["card"]), **one.details}) for one in kept)
-        gathered.log = replace(
-            log, symptoms=tuple(symptoms), facts=facts, said={**known, **said, "shown": ", ".join(facts)}
+        known |= {name: said[name] for name in ("host", "manager") if name in said}
+        known |= {"environment": "conda"} if "channels" in said else {}
+        symptoms = tuple(
+            replace(one, details={**known, **_of_bundle(one, said), **_card(one, machine["card"]), **one.details})
+            for one in kept
         )
+        symptoms = (_of_only_dll(symptoms[0], log),) if len(symptoms) == 1 else symptoms
+        gathered.log = replace(log, symptoms=symptoms, facts=facts, said={**known, **said, "shown": ", ".join(facts)})
     for recording in gathered.recordings:
         gathered.evidence.append(Evidence("record", request.text_source, describe(recording)))
         if recording.stopped:
@@ -141,6 +146,19 @@ def _read_text(request: DiagnoseRequest, text: Text, gathered: GatheredEvidence,
     gathered.evidence.append(Evidence("text", request.text_source, ""))
     if gathered.log.stopped:
         gathered.notes.append(f"Not all of the text was used: {gathered.log.stopped}.")
+
+
+def _of_bundle(symptom: Symptom, said: Mapping[str, str]) -> dict[str, str]:
+    """Whose modules a program has, wherever the text says that it was made by a packager; not for what it looks for."""
+    is_module = bool(symptom.module) or symptom.file.lower().endswith(".pyd")
+    return {"bundle": said["bundle"]} if is_module and "bundle" in said else {}
+
+
+def _of_only_dll(symptom: Symptom, log: Log) -> Symptom:
+    """Give a sentence without any name the DLL that the text is about, where it names a single one."""
+    named = [name for name in log.named if classify(name).kind not in ("system", "python")]
+    bare = not (symptom.path or symptom.module or symptom.package or symptom.dlls)
+    return replace(symptom, path=named[0]) if bare and symptom.kind == "sentence" and len(named) == 1 else symptom
 
 
 def _card(symptom: Symptom, cards: list[str]) -> dict[str, str]:

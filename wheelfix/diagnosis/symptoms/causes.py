@@ -31,11 +31,12 @@ from wheelfix.diagnosis.symptoms.model import (
     package_of,
     table_text,
 )
+from wheelfix.diagnosis.symptoms.pairs import is_distribution
 from wheelfix.diagnosis.symptoms.recognise import facts_in
 from wheelfix.knowledge.builds import may_replace_a_build
 from wheelfix.knowledge.companions import runtime_need
 from wheelfix.knowledge.cuda import TorchBuild
-from wheelfix.knowledge.providers import dlls_with, owner_of_package
+from wheelfix.knowledge.providers import distribution_of_module, dlls_with, owner_of_package
 from wheelfix.knowledge.system import classify
 from wheelfix.knowledge.tables import Checker, parse_toml
 from wheelfix.knowledge.winerrors import winerror
@@ -244,7 +245,7 @@ def _message_cause(symptom: Symptom, message: Message) -> Cause:
     if step and step.command.endswith(f" {symptom.details.get('building', '')}"):
         step = replace(step, title=_NO_BUILD, command=words["ask_wheel"], why=_HAS_WHEEL)  # it is what cannot be built
     steps = (
-        (replace(_of_environment(step, symptom), rank=1),) if step else (Remedy(message.fix, "", message.why, rank=1),)
+        (replace(of_environment(step, symptom), rank=1),) if step else (Remedy(message.fix, "", message.why, rank=1),)
     )
     known = fill(message.known, words)
     if message.nvidia and "user_files" in symptom.details and "own_files" in symptom.details:
@@ -275,22 +276,36 @@ def _cause(symptom: Symptom, rule: CauseRule, missing: tuple[str, ...]) -> Cause
         fill(template.what_is_known, words),
         missing,
         confidence,
-        tuple(replace(_of_environment(step, symptom), rank=rank) for rank, step in enumerate(kept, start=1)),
+        tuple(replace(of_environment(step, symptom), rank=rank) for rank, step in enumerate(kept, start=1)),
     )
 
 
 _OF_A_TOOL = regex(r"pipx[\\/]venvs[\\/](?P<pipx>[\w.-]+)|uv[\\/]tools[\\/](?P<uv>[\w.-]+)", re.IGNORECASE)
+WITH_PYTHON = ("QGIS", "Blender")
+"""Programs that contain a Python."""
+_BY_PIP = regex(r"^python -m pip (?=(?:install|uninstall|list|show|check) )")
+_MANAGERS = {
+    "uv": "uv pip ",
+    "poetry": "poetry run python -m pip ",
+    "pipenv": "pipenv run python -m pip ",
+}
+"""How pip is called where another program manages the environment; uv's environments do not contain pip."""
 _ONE_PACKAGE = regex(r"python -m pip install (?!-)(\S+)")
 
 
-def _of_environment(step: Remedy, symptom: Symptom) -> Remedy:
+def of_environment(step: Remedy, symptom: Symptom) -> Remedy:
     """Fit a remedy to the environment: what is known to hold is no condition, and pip does not mend what conda made."""
     environment = symptom.details.get("environment", "")
+    host = symptom.details.get("host", "")
+    if host in WITH_PYTHON and step.command.startswith("python -m pip ") and not step.when:
+        return replace(step, when=f"it is run with the Python of {host}: another one has packages of its own")
     tool = _OF_A_TOOL.search(symptom.details.get("prefix", "") or environment_prefix(symptom.path or ""))
     if tool and (package := _ONE_PACKAGE.fullmatch(step.command)):
         # Another pip than that of the environment would be the one that runs.
         injected = f"pipx inject {tool['pipx']} {package[1]}"
         return replace(step, command=injected if tool["pipx"] else f"uv tool install {tool['uv']} --with {package[1]}")
+    if manager := _MANAGERS.get(symptom.details.get("manager", "")):
+        return replace(step, command=_BY_PIP.sub(manager, step.command))
     if environment == "conda" and "conda" in step.needs:
         return replace(step, when="")
     by_pip = " pip install " in step.command or "--index-url" in step.title
@@ -459,9 +474,10 @@ def in_circumstances(cause: Cause, facts: Mapping[str, str], symptom: Symptom | 
     words = words_for(symptom, cause.likely_missing)
     names, package = " ".join((symptom.file, *symptom.dlls)), words["package"]
     about = {"code": str(symptom.code or ""), "names": names, "owner": owner_of_package(package), "package": package}
+    about |= {"prefix": words["prefix"]} if words["prefix"] else {}
     facts = {**facts, **symptom.details, **about}
     said = "".join(f"{name}={value};" for name, value in sorted(facts.items()))
-    words = defaultdict(str, {**words, **facts})
+    words = defaultdict(str, {**words, **facts, "works_pin": _pinned(facts, words["package"])})
     for one in circumstances():
         found = one.facts.search(said) if one.causes.fullmatch(cause.id) else None
         if found is None:
@@ -478,6 +494,14 @@ def in_circumstances(cause: Cause, facts: Mapping[str, str], symptom: Symptom | 
         else:
             cause = replace(cause, what_is_known=f"{known} {cause.what_is_known}".strip(), next_steps=steps)
     return cause
+
+
+def _pinned(facts: Mapping[str, str], package: str) -> str:
+    """Return the release that works as a requirement, where it is clear whose it is and pip can change it."""
+    name, _, version = facts.get("works_with", "").replace("=", " ").rpartition(" ")
+    distribution = canonical(name.strip()) or distribution_of_module(package)
+    may = is_distribution(distribution) and "bundle" not in facts and not may_replace_a_build(distribution)
+    return f"{distribution}=={version.removeprefix('v')}" if may else ""
 
 
 _NUMBER = regex(r"\b(?:C|D|LNK)\d{4}\b")

@@ -104,7 +104,9 @@ _PROGRAMS = frozenset(
     ("anaconda blender cx-freeze nuitka pyinstaller conda cuda cudnn gdal python qgis rocm tensorrt version").split()
 )
 _NO_PROGRAM = frozenset(
-    "application driver file fault-module info line module os served ucrt update what which".split()
+    (
+        "application current driver file fault-module info latest project line module os served ucrt update what which"
+    ).split()
 )
 _BEFORE_VERSION = frozenset(
     "and earlier for in install installed installing is of older on previous the this to tried use using with".split()

@@ -769,7 +769,7 @@ _OPTIONAL = frozenset({"env_option"})
 _NAMES_A_DISTRIBUTION = frozenset(
     (
         "package upgradable again torchvision vendor_command library_command torch_241 torch_together "
-        "torch_for_card torch_cpu torch_cuda ask_wheel build_here collect"
+        "torch_for_card torch_cpu torch_cuda ask_wheel build_here collect works_pin"
     ).split()
 )
 """Without these a remedy stays advice in words: nothing says which distribution, or which build of it, is meant."""

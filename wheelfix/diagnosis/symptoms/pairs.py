@@ -1,0 +1,200 @@
+"""Two releases of which a message says that they do not go together: the one asked for, and the one that is there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wheelfix.base.options import PYTHONS
+from wheelfix.base.parsing import as_specifiers, regex
+from wheelfix.base.values import frozen
+from wheelfix.diagnosis.symptoms.model import Remedy
+from wheelfix.knowledge.builds import may_replace_a_build
+from wheelfix.knowledge.cuda import TorchBuild
+from wheelfix.knowledge.provider_index import provider_index
+from wheelfix.knowledge.providers import distribution_of_module
+from wheelfix.model import canonical
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Iterator, Mapping
+
+_NAME = r"[A-Za-z][\w-]{1,40}"
+_VERSION = r"v?\d{1,5}(?:\.\d{1,7}){1,3}(?:(?:\.?(?:post|dev)|rc|a|b)\d{1,9})?(?:\+(?:cpu|[a-z]{2,5}\d[\d.]{0,8}))?"
+_SPEC = r"(?:\(?[<>=!~]=?=? ?v?\d[\w*]{0,8}(?:\.[\w*]{1,8}){0,4}\)?(?:, ?(?=[<>=!~]))?){1,4}"
+_SIDES = {
+    "{ASKER}": rf"(?P<asker>{_NAME}(?: {_VERSION})?)",
+    "{SUBJECT}": rf"(?P<subject>{_NAME})",
+    "{WANTED}": rf"(?P<wanted>{_VERSION})",
+    "{SPEC}": rf"(?P<wanted>{_SPEC})",
+    "{FOUND}": rf"(?P<found>{_VERSION})",
+    "{NAME}": _NAME,
+}
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    for name, part in _SIDES.items():
+        text = text.replace(name, part)
+    return regex(rf"(?i)(?<![\w.<>=-]){text}(?![\w+]|\.\d)")
+
+
+NEEDS, BUILT, SERVES = "needs", "was built for", "goes up to"
+_FORMS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
+    (verb, subject, _pattern("".join(text)))
+    for verb, subject, *text in (
+        # pip's resolver, and its words after an installation
+        (NEEDS, "", r"{ASKER} requires {SUBJECT}{SPEC}, but you(?:'ll)? have (?P=subject) {FOUND}"),
+        (
+            *(NEEDS, "", r"{ASKER} depends on {SUBJECT}{SPEC}\s{1,20}"),
+            r"The user requested (?:\(constraint\) )?(?P=subject)(?:==)?{FOUND}",
+        ),
+        (NEEDS, "Python", r"Package '(?P<asker>{NAME})' requires a different Python: {FOUND} not in '{SPEC}'"),
+        # what packages say when they are imported
+        (NEEDS, "", r"\({SUBJECT} {FOUND} \([^)\n]{1,200}\), Requirement\.parse\('{NAME}{SPEC}"),
+        (NEEDS, "", r"{SUBJECT}{SPEC} is required [^\n]{1,80}? found (?P=subject)==?{FOUND}"),
+        (NEEDS, "", r"{SUBJECT}=={FOUND} is used but incompatible\. Please install {NAME}{SPEC}"),
+        (
+            *(NEEDS, "", r"{ASKER} (?:requires|needs|expects) {SUBJECT} ?{SPEC}"),
+            r"[^\n\d]{0,40}\b(?:found|have|got|has|is|installed)[^\n\d]{0,30}{FOUND}",
+        ),
+        (NEEDS, "", r"{ASKER} (?:requires|needs) {SUBJECT} (?P<wanted>\d[\d.]{0,12} or (?:less|older|newer|later))"),
+        (
+            NEEDS,
+            "",
+            r"(?P<asker>STL)1002: Unexpected compiler version, expected {SUBJECT} (?P<wanted>[\d.]{1,9} or newer)",
+        ),
+        # what was built with what
+        (
+            *(
+                BUILT,
+                "",
+                r"(?:{ASKER} )?(?:was |is |were )?(?:built|compiled|linked) (?:for|with|against|using):?\s{1,60}",
+            ),
+            r"(?:(?!version |API |ABI )(?P<subject>{NAME}) )?(?:version )?{WANTED}[^\n]{0,60}?",
+            r"\b(?:you have|running|found|loaded|provides)[^\d\n]{0,50}{FOUND}",
+        ),
+        (BUILT, "", r"Loaded runtime {SUBJECT} library: {FOUND} but source was compiled with: {WANTED}"),
+        (
+            *(BUILT, "", r"detected {SUBJECT} version \(?{FOUND}\)? mismatches the version that was used to compile"),
+            r"\s{1,12}{ASKER} \({WANTED}\)",
+        ),
+        (BUILT, "", r"{ASKER} has {SUBJECT} Version={WANTED} and {NAME} has (?P=subject) Version={FOUND}"),
+        (BUILT, "Protobuf", r"\bgencode {WANTED} runtime {FOUND}"),
+        # what is too new
+        (
+            *(SERVES, "Python", r"configured Python (?:interpreter )?version \({FOUND}\) is newer than "),
+            r"{ASKER}'s maximum supported version\s{1,12}\({WANTED}\)",
+        ),
+        (
+            *(SERVES, "", r"(?P<asker>CUDA[\\/]{1,4}v\d{1,2}\.\d{1,2})[^\n]{1,90} "),
+            r"unsupported Microsoft (?P<subject>Visual Studio) version! "
+            r"Only the versions between \d{4} and (?P<wanted>\d{4})",
+        ),
+    )
+)
+"""How messages name both sides: what one does with the other, whose releases they are where the message does not name
+it, and the form."""
+_FOLDER = regex(r"[\\/]{1,4}v?(?=\d)")
+_LIMIT = regex(r"(\d+\.)?(\d+)(?:\.\d+)? or (less|older|newer|later)")
+
+
+@frozen
+class VersionPair:
+    """Two releases that do not go together."""
+
+    asker: str
+    """What asks for the one, with its release where the message has it; empty where it does not say."""
+    verb: str
+    subject: str
+    """Whose releases they are; empty where the message does not say."""
+    wanted: str
+    """A release, or a requirement."""
+    found: str
+    """The release that is there; empty where nothing says it."""
+
+    @property
+    def sentence(self) -> str:
+        """Both sides in words."""
+        found = f", but found {_joined(self.subject, self.found)}" if self.found else ""
+        return f"{self.asker or 'a part of it'} {self.verb} {_joined(self.subject, self.wanted)}{found}"
+
+    @property
+    def differs(self) -> bool:
+        """Whether they are two: not a CPU build where one for CUDA is asked for, which is no matter of releases."""
+        wanted, found = TorchBuild.parse(self.wanted), TorchBuild.parse(self.found)
+        return wanted != found and (wanted.version, found.label) != (found.version, "cpu")
+
+    def is_in(self, text: str) -> bool:
+        """Whether a text names both sides already."""
+        return self.wanted in text and self.found in text
+
+    def remedies(self) -> Iterator[Remedy]:
+        """Yield how to change the one side and how the other; in words, where no distribution is known."""
+        asker, found = self.asker.partition(" ")[0], TorchBuild.parse(self.found)
+        one = Remedy(f"Use {_joined(self.subject, self.wanted)}", self._install_wanted(), "it is what is asked for")
+        together = self._install_asker(_distribution(asker), found)
+        other = Remedy(
+            f"Use a release of {asker or 'what asks for it'} for {_joined(self.subject, self.found)}".rstrip(),
+            together,
+            "with both in one command pip takes a release that goes with the one that is there, or refuses"
+            if together
+            else "where there is one, that side can stay",
+        )
+        yield from (other, one) if self.verb == BUILT else (one, other)
+
+    def _install_wanted(self) -> str:
+        spec = _specifiers(self.wanted, self.verb)
+        if self.subject == "Python":
+            allowed = as_specifiers(spec)
+            minor = next((minor for major, minor in PYTHONS if f"{major}.{minor}" in allowed), None)
+            return f"py -3.{minor} -m venv fresh" if minor else ""
+        index = TorchBuild.parse(self.wanted).index_option
+        known = _distribution(self.subject) or (canonical(self.subject) if self.wanted[:1] in "<>=!~" else "")
+        may = known and (index or not may_replace_a_build(known))
+        return f'python -m pip install "{known}{spec}"{index}' if may else ""
+
+    def _install_asker(self, asker: str, found: TorchBuild) -> str:
+        subject = _distribution(self.subject)
+        known = asker and subject and found.version
+        pinned = f'"{subject}=={found.version}"{found.index_option}'
+        return f"python -m pip install --upgrade {asker} {pinned}" if known else ""
+
+
+def _joined(name: str, version: str) -> str:
+    return f"{name} {version}".strip()
+
+
+def _specifiers(wanted: str, verb: str) -> str:
+    """Return what is asked for as a requirement has it."""
+    if limit := _LIMIT.fullmatch(wanted):
+        number = f"{limit[1] or ''}{int(limit[2]) + (limit[3] in ('less', 'older'))}"
+        return f"{'<' if limit[3] in ('less', 'older') else '>='}{number}"
+    if wanted[:1] in "<>=!~":
+        return wanted.replace(" ", "")
+    return f"{'<=' if verb == SERVES else '=='}{wanted}"
+
+
+def _distribution(name: str) -> str:
+    """Return the distribution of that name, where one is known."""
+    plain = "torch" if name.lower() == "pytorch" else canonical(name)
+    known = plain and (plain in provider_index().names or distribution_of_module(plain.replace("-", "_")))
+    return plain if known and plain not in ("cudnn", "cuda") else ""
+
+
+def is_distribution(name: str) -> bool:
+    """Whether a word is the name of a distribution."""
+    return bool(_distribution(name))
+
+
+def read_pair(text: str, versions: Mapping[str, str]) -> VersionPair | None:
+    """Return the two releases that a message holds against each other.
+
+    ``versions`` has what else the text names with one release, in lower case: the side that a message leaves out.
+    """
+    for verb, subject, form in _FORMS:
+        if found := form.search(text):
+            said = {name: " ".join((value or "").split()).strip("()") for name, value in found.groupdict().items()}
+            named = said.get("subject", "") or subject
+            others = (versions.get(name, "") for name in (f"{named} toolkit".lower(), named.lower()))
+            there = said.get("found", "") or next((one for one in others if one and one not in said["wanted"]), "")
+            return VersionPair(_FOLDER.sub(" ", said.get("asker", "")), verb, named, said["wanted"], there)
+    return None
