@@ -255,14 +255,13 @@ def children(process: int) -> list[int]:
     raise AssertionError("no workers")
 
 
-def kill_at_work(workers: list[int]) -> None:
-    """Kill the first worker that has a wheel open; it is stopped while that is looked at, and cannot finish it."""
+def stopped_at_work(workers: list[int]) -> int:
+    """Stop the first worker that has a wheel open, and return it; while that is looked at, it cannot finish it."""
     for worker in workers * 3000:
         os.kill(worker, signal.SIGSTOP)
         opened = (link.readlink().name for link in Path(f"/proc/{worker}/fd").iterdir())
         if any(name.endswith(".whl") for name in opened):
-            os.kill(worker, signal.SIGKILL)
-            return
+            return worker
         os.kill(worker, signal.SIGCONT)
         time.sleep(0.001)
     raise AssertionError("no worker has a wheel open")
@@ -274,10 +273,10 @@ def kill_at_work(workers: list[int]) -> None:
 def test_ctrl_c_ends_all_within_a_second_and_leaves_nothing(several, tmp_path, group):
     process = start(several, tmp_path / "tmp", "-j", "2")
     workers = children(process.pid)
-    time.sleep(0.3 if group else 0.05)
+    os.kill(stopped_at_work(workers), signal.SIGCONT)
     began = time.monotonic()
     (os.killpg if group else os.kill)(process.pid, signal.SIGINT)
-    _, errors = process.communicate(timeout=20)
+    _, errors = process.communicate(timeout=60)
     assert time.monotonic() - began < wall_patience(1.5)
     assert (process.returncode, errors) == (130, "wheelfix: interrupted\n")
     assert not [worker for worker in workers if Path(f"/proc/{worker}").exists()]
@@ -290,7 +289,7 @@ def test_a_killed_worker_costs_its_wheel(several, tmp_path):
     process = start(several, tmp_path / "tmp", "-j", "2", "-q")
     workers = children(process.pid)
     process.stdout.readline()  # at least one of the workers works
-    kill_at_work(workers)
+    os.kill(stopped_at_work(workers), signal.SIGKILL)
     output, errors = process.communicate(timeout=60)
     assert process.returncode == 4
     assert errors.count("its worker process was killed (signal 9)") == 1

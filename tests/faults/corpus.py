@@ -1,7 +1,7 @@
 """Small hostile inputs of every kind that wheelfix reads, each with the command line that reads it.
 
-Archives, wheels made to exhaust and broken images have tests of their own (``test_hostile_wheels``,
-``test_hostile_images``).
+Archives, wheels made to exhaust, broken images and configuration files have tests of their own
+(``test_hostile_wheels``, ``test_hostile_images``, ``tests/cli/test_hostile_texts.py``).
 """
 
 from __future__ import annotations
@@ -264,24 +264,6 @@ def _documents() -> Makers:
         }
     )
     yield "saved scan many", _text("old.json", many, "diff", "old.json", "dist", "--no-config")
-    tomls = {
-        "deep": "a = " + "[" * 100_000,
-        "dotted": "a" + ".a" * 50_000 + " = 1",
-        "tables": "[a" + ".a" * 20_000 + "]\n",
-        "digits": f"jobs = {LONG}",
-        "nan": "jobs = nan",
-        "inf": "jobs = inf",
-        "date": "jobs = 1979-05-27",
-        "large": "#" * (2 << 20),
-        "long list": "ignore = [" + "'WF1'," * 80_000 + "]",
-        "many tables": "".join(f"[wheels.a{n}]\nignore = ['WF1']\n" for n in range(8000)),
-        "text": "fail-on = '" + "x" * 900_000 + "'",
-        "keys": "\n".join(f"k{n} = 1" for n in range(3000)),
-    }
-    for kind, text in tomls.items():
-        yield f"config {kind}", _text("wheelfix.toml", text, "scan", "dist", "--no-discover")
-        project = "[tool.wheelfix]\n" + text
-        yield f"project {kind}", _text("pyproject.toml", project, "scan", "dist", "--no-discover")
 
 
 def _logs() -> Makers:

@@ -37,10 +37,6 @@ def helper() -> Iterator[Helper]:
         print(f"{run.seconds:6.1f} s {run.megabytes:6.0f} MB  exit {run.code}  {name}")
 
 
-def test_the_corpus_is_large_enough():
-    assert len(CORPUS) >= 300
-
-
 @pytest.mark.parametrize("name", every(6, CORPUS))
 def test_an_input_within_the_budget(name, helper, tmp_path):
     words = CORPUS[name](tmp_path)
