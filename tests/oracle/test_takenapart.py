@@ -15,10 +15,6 @@ from tests.oracle import builtwheels, takenapart
 from tests.oracle.observe import torch_loads
 from tests.oracle.takenapart import LAYOUTS, dlls_of, repaired, some_of, take_out
 from tests.oracle.torchcode import loading_code, version_file
-from tests.real import builder
-from tests.real.commands import repair, scan
-from tests.real.vendors import Unpacked
-from tests.support import tiers
 from tests.support.parts import every, some
 from tests.support.tiers import wheel
 from tests.support.views import make_view
@@ -173,23 +169,3 @@ def imports_of(data: bytes) -> list[tuple[str, tuple[str | int, ...]]]:
     """What a DLL imports, and from whom."""
     image = make_view({"a.dll": data}).image("a.dll")
     return [(needed.dll, needed.symbols) for needed in image.imports]
-
-
-# -------------------------------------------------------------------------------------------------------------- builder
-# What a real loader says about the builder's wheel: 126 before the repair, success for every DLL after it.
-
-
-@pytest.mark.real
-@pytest.mark.wine_x64
-@pytest.mark.slow
-def test_the_builders_wheel_loads_after_the_repair(x64, tmp_path):
-    machine = builder.machine(Unpacked(tmp_path / "unpacked"), tmp_path / "machine")
-    broken = builder.wheel(tmp_path / "dist", machine, loading_code(tiers.wheel(TORCH)))
-    before = torch_loads(x64, broken, tmp_path / "before")
-    assert set(before.values()) == {126}
-    assert scan(broken, tmp_path)[1]["first_failure"]["code"] == 126
-    roots = [word for root in machine.roots for word in ("--root", root)]
-    done = repair(broken, tmp_path, *roots, "--compression", "store")
-    after = torch_loads(x64, done.path, tmp_path / "after")
-    assert set(machine.expected) <= set(after)
-    assert set(after.values()) == {0}
