@@ -24,8 +24,9 @@ from wheelfix.plan.lock import read_lock, write_lock
 from wheelfix.plan.model import plan_from_json
 from wheelfix.repairs.repair import repair_wheel, replay
 from wheelfix.report.canvas import TextStyle
-from wheelfix.report.diagnosis import render_diagnosis, render_json
+from wheelfix.report.diagnosis import render_diagnosis
 from wheelfix.report.document import KINDS, render
+from wheelfix.report.json_ import render as render_document
 from wheelfix.report.scans import render_scan
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ def diagnose(data: bytes) -> None:
     for wheel in (None, bench.wheel):
         with contextlib.suppress(WheelfixError):
             found = diagnose_text(data, wheel=wheel, options=_options(bench))
-            json.loads(render_json(found))
+            json.loads(render_document("diagnosis-1", diagnosis=found))
             text = render_diagnosis(found, LOOK)
             if any(mark in text for mark in ("\x1b", "\x07", "\x9b")):
                 raise AssertionError("control characters are passed on")

@@ -21,9 +21,7 @@ from wheelfix.errors import InputError
 from wheelfix.exam.examination import FailedInput
 from wheelfix.model import Finding, ScanReport, Severity
 from wheelfix.plan.model import Plan, Repaired
-from wheelfix.report import builds as diff_documents
-from wheelfix.report import diagnosis as diagnosis_json
-from wheelfix.report import safe
+from wheelfix.report import json_, safe
 from wheelfix.report.builds import Comparison, comparison_blocks
 from wheelfix.report.canvas import TextStyle, render_text
 from wheelfix.report.ci import markdown_text
@@ -168,9 +166,9 @@ def test_code_spans(text):
 def test_other_documents():
     comparison = Maker(verdict="broken").make(Comparison)
     must_be_mute(markdown_text("diff", comparison_blocks(comparison)))
-    check_json(diff_documents.render_json(comparison))
+    check_json(json_.render("diff-1", comparison=comparison))
     block = ReportBlock(((HOSTILE, HOSTILE),))
-    check_json(diagnosis_json.render_json(Maker().make(Diagnosis), block))
+    check_json(json_.render("diagnosis-1", diagnosis=Maker().make(Diagnosis), report=block.rows))
 
 
 def comparison_page(text: str) -> str:

@@ -34,7 +34,7 @@ from wheelfix.loader.profile import assumptions
 from wheelfix.remote.addresses import is_remote, is_url
 from wheelfix.remote.client import Client
 from wheelfix.report.canvas import ProgressBar, TextStyle, look_of
-from wheelfix.report.document import Context, Document, count, human_size, render, slim
+from wheelfix.report.document import DEFAULT, Context, Document, count, human_size, render, slim
 from wheelfix.report.scans import Hints, render_scan, render_statistics, render_steps, render_summary
 from wheelfix.roots.host import card_arch
 from wheelfix.streams.output import AtomicFile
@@ -360,10 +360,9 @@ def write_reports(args: argparse.Namespace, render_kind: Callable[[str], str]) -
         write_result(render_kind(kind), file)
 
 
-def made_by(args: argparse.Namespace) -> Context:
-    """Return when and how a page is made."""
-
-    return Context(date=now(), command=command_line(args.argv) if getattr(args, "argv", ()) else "")
+def made_by(args: argparse.Namespace, context: Context = DEFAULT) -> Context:
+    """Return a context with when and how a page is made."""
+    return replace(context, date=now(), command=command_line(args.argv) if getattr(args, "argv", ()) else "")
 
 
 _Found = TypeVar("_Found")
@@ -543,8 +542,7 @@ class Output(Results):
     def _render(self, kind: str) -> str:
         context = self.context
         if kind == "html":  # with what people want to know about a page that they are sent
-            made = made_by(self.args)
-            context = replace(context, date=made.date, command=made.command, sha256=hashes(self.reports))
+            context = replace(made_by(self.args, context), sha256=hashes(self.reports))
         return render(kind, self.reports, self.failures, context, self.fail)
 
     def _finish_baseline(self) -> None:
@@ -568,19 +566,26 @@ class Output(Results):
                 file.write(self._render("markdown"))
 
 
-_SECRET_NAMES = ("token", "secret", "passw", "passphrase", "apikey", "api-key", "credential", "auth")
+_SECRET = regex("(?i)token|secret|passw|passphrase|api-?key|credential|auth")
+"""What names of secrets have in them."""
 _TOKEN = regex(r"\b(?:gh[a-z]_|github_pat_|glpat-|pypi-|sk-|AKIA|xox[a-z]-)[\w-]{8,}")
 
 
 def command_line(argv: Sequence[str], home: str = "") -> str:
     """Return a command line as a report may show it: what looks like a secret is hidden, the home folder is ``~``."""
-    home = home or str(Path("~").expanduser())
-    words = []
-    named = False
-    for word in argv:
-        words.append(HIDDEN if named else _without_secrets(word, home))
-        named = word.startswith("--") and "=" not in word and _names_a_secret(word)
-    return " ".join(word if word == HIDDEN else _quoted(word) for word in ("wheelfix", *words))
+    home, words = home or str(Path("~").expanduser()), ["wheelfix"]
+    for before, word in zip(("", *argv), argv, strict=False):
+        named = before.startswith("--") and "=" not in before and _SECRET.search(before)
+        shown = _TOKEN.sub(HIDDEN, _without_value(shown_url(word)))
+        words.append(HIDDEN if named else _quoted(shown.replace(home, "~") if len(home) > 3 else shown))
+    return " ".join(words)
+
+
+def _without_value(word: str) -> str:
+    """Hide what follows the name of a secret and ``=`` or ``:``."""
+    parts = re.split("([=:])", word)
+    at = next((at for at in range(0, len(parts) - 1, 2) if _SECRET.search(parts[at])), None)
+    return word if at is None else "".join(parts[: at + 2]) + HIDDEN
 
 
 def _quoted(word: str) -> str:
@@ -588,26 +593,6 @@ def _quoted(word: str) -> str:
     if re.fullmatch(r"[\w@%+=:,./~*\\-]+", word):
         return word
     return f'"{word}"' if "'" in word or "\\" in word else shlex.quote(word)
-
-
-def _without_secrets(word: str, home: str) -> str:
-    word = _TOKEN.sub(HIDDEN, _without_value(shown_url(word)))
-    return word.replace(home, "~") if len(home) > 3 else word
-
-
-def _without_value(word: str) -> str:
-    """Hide what follows the name of a secret and ``=`` or ``:``."""
-    start = 0
-    for at, sign in enumerate(word):
-        if sign in "=:":
-            if _names_a_secret(word[start:at]):
-                return word[: at + 1] + HIDDEN
-            start = at + 1
-    return word
-
-
-def _names_a_secret(name: str) -> bool:
-    return any(word in name.lower() for word in _SECRET_NAMES)
 
 
 def now() -> str:

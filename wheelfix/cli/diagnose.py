@@ -22,7 +22,8 @@ from wheelfix.diagnosis.model import DiagnoseRequest, Diagnosis
 from wheelfix.diagnosis.symptoms.recordings import how_to_record
 from wheelfix.errors import Exit, InputError, UsageError
 from wheelfix.loader.places import open_environment
-from wheelfix.report.diagnosis import render_diagnosis, render_json
+from wheelfix.report.diagnosis import render_diagnosis
+from wheelfix.report.json_ import render
 from wheelfix.report.safe import legible, without_commands
 from wheelfix.roots.gather import gather_roots
 
@@ -90,7 +91,7 @@ def _opened(word: str) -> IO[bytes]:
 
 def _rendered(kind: str, args: argparse.Namespace, diagnosis: Diagnosis, block: ReportBlock | None) -> str:
     if kind == "json":
-        return render_json(diagnosis, block)
+        return render("diagnosis-1", diagnosis=diagnosis, report=block.rows if block is not None else None)
     if block is not None:
         return without_commands("".join(f"{legible(line)}\n" for line in block.lines()))
     return render_diagnosis(diagnosis, style_of(args))

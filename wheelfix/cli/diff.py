@@ -19,11 +19,12 @@ from wheelfix.cli.common import (
 )
 from wheelfix.errors import InputError
 from wheelfix.exam.scan import scan_all
-from wheelfix.report.builds import Build, Comparison, compare_all, comparison_blocks, read_document, render_json
+from wheelfix.report.builds import Build, Comparison, compare_all, comparison_blocks, read_document
 from wheelfix.report.canvas import render_text
 from wheelfix.report.ci import markdown_text
 from wheelfix.report.document import LEVELS
 from wheelfix.report.html.scan import render_comparison
+from wheelfix.report.json_ import render
 
 if TYPE_CHECKING:
     import argparse
@@ -46,7 +47,7 @@ def execute(args: argparse.Namespace) -> int:
 
 def _rendered(kind: str, comparison: Comparison, args: argparse.Namespace) -> str:
     if kind == "json":
-        return render_json(comparison)
+        return render("diff-1", comparison=comparison)
     if kind == "markdown":
         return markdown_text("wheelfix diff", comparison_blocks(comparison))
     if kind == "html":

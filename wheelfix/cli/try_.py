@@ -12,7 +12,8 @@ from wheelfix.cli.common import Output, Results, expand_inputs, options_of
 from wheelfix.errors import ImportFails, ImportUntold, PredictionDiffers, UsageError, WheelfixError
 from wheelfix.exam.examination import FailedInput
 from wheelfix.report.canvas import look_of
-from wheelfix.report.trial import render_json, render_junit, render_trial
+from wheelfix.report.json_ import render
+from wheelfix.report.trial import render_junit, render_trial
 from wheelfix.trial.model import Agreement, Trial, TrialOptions, silent
 from wheelfix.trial.pythons import refuse_root
 from wheelfix.trial.run import try_all
@@ -63,8 +64,13 @@ def execute(args: argparse.Namespace) -> int:
         if args.format == "text":
             text = render_trial(found, results.look)
             results.tell(text if len(trials) == 1 or args.quiet else f"\n{text}")
-    render = render_json if args.format == "json" else render_junit
-    results.write(lambda kind: render(trials, results.failures))
+    results.write(
+        lambda kind: (
+            render("try-1", wheels=trials, failures=results.failures)
+            if kind == "json"
+            else render_junit(trials, results.failures)
+        )
+    )
     errors = filter(None, map(failure_of_trial, trials))
     return max([results.exit_code(), *(error.exit_code for error in errors)])
 

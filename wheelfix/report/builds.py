@@ -17,7 +17,7 @@ from wheelfix.exam.scan import scan
 from wheelfix.model import Finding, ScanReport, Severity, Verdict, canonical, fold
 from wheelfix.report.blocks import Block, Bullets, Fields, Part, Record, chapter, line, para, recorded
 from wheelfix.report.document import count, human_change, human_size, sentence
-from wheelfix.report.json_ import render, scan_value
+from wheelfix.report.json_ import scan_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -273,11 +273,6 @@ def _by_name(builds: Iterable[Build]) -> dict[tuple[str, str], Build]:
         tags = re.sub(r"^[^-]+-[^-]+-", "", _file_name(build.path))
         found.setdefault((canonical(build.name), tags), build)
     return found
-
-
-def render_json(comparison: Comparison) -> str:
-    """Return the ``wheelfix.diff/1`` document."""
-    return render("diff-1", comparison=comparison)
 
 
 # ---------------------------------------------------------------------------------------------------------- for people

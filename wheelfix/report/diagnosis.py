@@ -1,4 +1,4 @@
-"""A diagnosis for people and for machines: the cause first, then what to do."""
+"""A diagnosis as text: the cause first, then what to do."""
 
 from __future__ import annotations
 
@@ -7,21 +7,11 @@ from typing import TYPE_CHECKING
 
 from wheelfix.report.blocks import Block, Code, Fields, Record, Records, bullets, chapter, labelled, line, para
 from wheelfix.report.canvas import TextStyle, render_text
-from wheelfix.report.json_ import render
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wheelfix.diagnosis.machine import ReportBlock
     from wheelfix.diagnosis.model import Diagnosis, Explained
-
-
-def render_json(diagnosis: Diagnosis, block: ReportBlock | None = None) -> str:
-    """Return the document; ``report`` is there only when the block was asked for."""
-    return render("diagnosis-1", diagnosis=diagnosis, report=block.rows if block is not None else None)
-
-
-# ---------------------------------------------------------------------------------------------------------- for people
 
 
 _SHOWN = 5

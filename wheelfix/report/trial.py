@@ -1,4 +1,4 @@
-"""What ``wheelfix try`` found out: for people, as JSON and as JUnit XML."""
+"""What ``wheelfix try`` found out: for people, and as JUnit XML."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from wheelfix.report.blocks import Block, Code, Part, Span, Table, bullets, chap
 from wheelfix.report.canvas import TextStyle, render_text
 from wheelfix.report.ci import add_case, add_error, junit_text
 from wheelfix.report.document import count
-from wheelfix.report.json_ import render
 from wheelfix.report.safe import xml
 from wheelfix.rules.wording import last_part
 from wheelfix.trial.model import Agreement, ModuleTrial, Trial
@@ -18,11 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from wheelfix.exam.examination import FailedInput
-
-
-def render_json(trials: Sequence[Trial], failures: Sequence[FailedInput] = ()) -> str:
-    """Return the ``wheelfix.try/1`` document."""
-    return render("try-1", wheels=trials, failures=failures)
 
 
 def render_junit(trials: Sequence[Trial], failures: Sequence[FailedInput] = ()) -> str:
