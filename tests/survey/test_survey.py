@@ -41,7 +41,7 @@ def wheels(tmp_path: Path) -> Path:
     return folder
 
 
-def survey(folder: Path, out: Path, engine: object = None) -> running.Summary:
+def survey(folder: Path, out: Path, engine: object = None) -> running.SurveyRun:
     made = SurveyFolder(out)
     made.open(NOTHING_SAID)
     return run_survey(wheel_sources([str(folder)]), made, engine or local_engine(OPTIONS, 1), lambda text: None)

@@ -20,7 +20,7 @@ from wheelfix.errors import Exit, InputError, UsageError
 from wheelfix.report.blocks import Table, line
 from wheelfix.report.canvas import TextStyle, cells, render_text
 from wheelfix.report.safe import csv_cell, legible, without_commands
-from wheelfix.survey.run import Engine, Summary, dask_engine, local_engine, run_survey
+from wheelfix.survey.run import Engine, SurveyRun, dask_engine, local_engine, run_survey
 from wheelfix.survey.tables import QueryResult, SurveyFolder, ask, questions
 from wheelfix.survey.wheelrows import (
     LARGEST_LIST,
@@ -108,7 +108,7 @@ def _typed_lines() -> list[str]:
     return text.splitlines()
 
 
-def _described(summary: Summary) -> str:
+def _described(summary: SurveyRun) -> str:
     text = f"survey: {summary.scanned} wheels read, {summary.skipped} done before, {summary.failed} failed"
     if summary.passing:
         text += f" ({summary.passing} of them are tried again by the next run)"

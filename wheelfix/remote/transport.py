@@ -172,8 +172,12 @@ def make_session(library: Any, connection: Connection, say: Callable[[str], obje
     session.headers["User-Agent"] = f"wheelfix/{wheelfix.__version__}"
     session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
     session.mount("http://", library.adapters.HTTPAdapter(pool_maxsize=_POOL))
-    session.mount("https://", _checking_adapter(library, connection))
-    _mount_trusted_hosts(session, library, connection, say)
+    session.mount("https://", _adapter(library, say, None if connection.certificates else _system_certificates()))
+    if connection.trusted_hosts:
+        urllib3 = _urllib3()
+        urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)  # ours names the setting
+    for prefix in trusted_prefixes(connection.trusted_hosts):
+        session.mount(prefix, _adapter(library, say, None, connection.trusted_from))
     return session
 
 
@@ -216,50 +220,31 @@ def _usable(setting: Setting, what: str) -> Any:
         ) from exc
 
 
-def _checking_adapter(library: Any, connection: Connection) -> Any:
-    """Return the adapter for https: with the certificates of the system, as pip does, unless a bundle was named."""
-    context: Any = None
-    if not connection.certificates:
-        with contextlib.suppress(ImportError):
-            import truststore
-
-            context = truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+def _adapter(library: Any, say: Callable[[str], object], context: Any, trusted_from: str = "") -> Any:
+    """Return an adapter for https, which checks certificates with a context; those of trusted hosts not at all."""
 
     class Adapter(library.adapters.HTTPAdapter):  # type: ignore[misc]
-        def init_poolmanager(self, *args: Any, **said: Any) -> None:
-            if context is not None:
-                said["ssl_context"] = context
-            super().init_poolmanager(*args, **said)
+        def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:
+            if trusted_from:
+                say(f"the certificate of {server_of(url)[1]} is not checked: {trusted_from} names it as a trusted host")
+            super().cert_verify(conn, url, False if trusted_from else verify, cert)
 
-        def proxy_manager_for(self, proxy: str, **said: Any) -> Any:
+        def build_connection_pool_key_attributes(self, request: Any, verify: Any, cert: Any = None) -> Any:
+            found = super().build_connection_pool_key_attributes(request, False if trusted_from else verify, cert)
             if context is not None:
-                said["ssl_context"] = context
-            return super().proxy_manager_for(proxy, **said)
+                found[1]["ssl_context"] = context
+            return found
 
     return Adapter(pool_maxsize=_POOL)
 
 
-def _mount_trusted_hosts(session: Any, library: Any, connection: Connection, say: Callable[[str], object]) -> None:
-    """Do not check the certificates of hosts that pip or uv is configured to trust; say so when one is used."""
-    if not connection.trusted_hosts:
-        return
-    urllib3 = _urllib3()
-    urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)  # ours names the setting
+def _system_certificates() -> Any:
+    """Return what checks certificates with those of the system, as pip does; None where there is no such library."""
+    with contextlib.suppress(ImportError):
+        import truststore
 
-    class Unchecked(library.adapters.HTTPAdapter):  # type: ignore[misc]
-        def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:
-            say(
-                f"the certificate of {server_of(url)[1]} is not checked: "
-                f"{connection.trusted_from} names it as a trusted host"
-            )
-            super().cert_verify(conn, url, False, cert)
-
-        def build_connection_pool_key_attributes(self, request: Any, verify: Any, cert: Any = None) -> Any:
-            return super().build_connection_pool_key_attributes(request, False, cert)
-
-    adapter = Unchecked(pool_maxsize=_POOL)
-    for prefix in trusted_prefixes(connection.trusted_hosts):
-        session.mount(prefix, adapter)
+        return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    return None
 
 
 def trusted_prefixes(hosts: tuple[str, ...]) -> list[str]:

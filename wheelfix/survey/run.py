@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from wheelfix.base.values import dataclass, field, frozen, replace
+from wheelfix.base.values import dataclass, field, replace
 from wheelfix.base.workers import in_processes, worth_processes
 from wheelfix.errors import EnvironmentFailure, MissingExtra
 from wheelfix.survey.wheelrows import WheelRows, WheelSource, failed_rows, named, survey_wheel
@@ -132,40 +132,22 @@ PAUSE = 10.0
 """Seconds between two lines about progress."""
 
 
-@frozen
-class Summary:
-    """What a run did."""
-
-    skipped: int
-    """Wheels that were done before."""
-    scanned: int
-    failed: int
-    """Wheels that could not be read, those included that the next run tries again."""
-    passing: int
-    """Of these: how many the next run tries again."""
-    seconds: float
-
-    @property
-    def rate(self) -> float:
-        """Wheels per second."""
-        return (self.scanned + self.failed) / max(self.seconds, 0.001)
-
-
 def run_survey(
     sources: Iterable[WheelSource],
     folder: SurveyFolder,
     engine: Engine,
     say: Callable[[str], None],
     unlisted: Iterable[WheelRows] = (),
-) -> Summary:
+) -> SurveyRun:
     """Bring a survey to its end, from wherever it is; ``unlisted`` are rows of names that have no wheel."""
     listed = list(sources)
     done = folder.done()
     known = {(row["source"], row["size"], row["modified"]) for row in done}
     known |= {(row["source"], 0, row["modified"]) for row in done}  # an index may not say how large its files are
     todo = [source for source in listed if (named(source.place), source.size, source.modified) not in known]
-    run = _SurveyRun(folder, len(todo), {str(row["sha256"]) for row in done if row["status"] == "scanned"}, say)
-    say(f"survey: {len(todo)} wheels to read, {len(listed) - len(todo)} done before")
+    skipped = len(listed) - len(todo)
+    run = SurveyRun(folder, len(todo), skipped, {str(row["sha256"]) for row in done if row["status"] == "scanned"}, say)
+    say(f"survey: {len(todo)} wheels to read, {skipped} done before")
     try:
         run.add_unlisted(rows for rows in unlisted if (rows.wheel["source"], 0, "") not in known)
         again = run.take(todo, engine, last=False)
@@ -175,20 +157,26 @@ def run_survey(
         run.flush()
         raise
     folder.replace_retries(run.retries)
-    return Summary(len(listed) - len(todo), run.scanned, run.failed, len(lost) or len(run.retries), run.seconds)
+    run.passing = len(lost) or len(run.retries)
+    return run
 
 
 @dataclass
-class _SurveyRun:
-    """Rows on their way into the tables."""
+class SurveyRun:
+    """Rows on their way into the tables, and what was done."""
 
     folder: SurveyFolder
     total: int
+    skipped: int
+    """Wheels that were done before."""
     known: set[str]
     """Wheels whose rows are in the tables, by their hash."""
     say: Callable[[str], None]
     scanned: int = 0
     failed: int = 0
+    """Wheels that could not be read, those included that the next run tries again."""
+    passing: int = 0
+    """Of these: how many the next run tries again."""
     retries: list[WheelRows] = field(default_factory=list)
     """Failures that may pass, also in a second try."""
     _pending: list[WheelRows] = field(default_factory=list)
@@ -202,6 +190,11 @@ class _SurveyRun:
     def seconds(self) -> float:
         """Since the beginning."""
         return time.monotonic() - self._began
+
+    @property
+    def rate(self) -> float:
+        """Wheels per second."""
+        return (self.scanned + self.failed - self._unlisted) / max(self.seconds, 0.001)
 
     def take(self, sources: Sequence[WheelSource], engine: Engine, *, last: bool) -> list[WheelSource]:
         """Read wheels; return those that failed for a reason that may pass, of which the ``last`` try keeps rows."""
@@ -252,8 +245,7 @@ class _SurveyRun:
             return
         self._said = now
         done = self.scanned + self.failed - self._unlisted
-        rate = done / max(self.seconds, 0.001)
-        left = f", about {(self.total - done) / rate / 60:.0f} min left" if done else ""
+        left = f", about {(self.total - done) / self.rate / 60:.0f} min left" if done else ""
         failed = f", {self.failed} failed" if self.failed else ""
         failed += f", {again} to try again" if again else ""
-        self.say(f"survey: {done} of {self.total} wheels, {rate:.1f} per second{failed}{left}")
+        self.say(f"survey: {done} of {self.total} wheels, {self.rate:.1f} per second{failed}{left}")
