@@ -6,10 +6,11 @@ A fault *of a wheel* is a finding and is returned. An error here means that we c
 from __future__ import annotations
 
 import enum
+import importlib
 import os
 import re
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import wheelfix
 
@@ -116,6 +117,14 @@ class MissingExtra(EnvironmentFailure):
         super().__init__(
             what, because=f"{' and '.join(libraries)} {verb} not installed", hint=f"{install_extra(extra)}{hint}"
         )
+
+
+def import_extra(module: str, what: str, extra: str) -> Any:
+    """Import a library that only some jobs need; MissingExtra says what cannot be done without it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as exc:
+        raise MissingExtra(what, module.partition(".")[0], extra=extra) from exc
 
 
 class NetworkFailure(EnvironmentFailure):

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import wheelfix
 from wheelfix.base.values import frozen, replace
-from wheelfix.errors import EnvironmentFailure, InputError, MissingExtra, NetworkFailure, redacted, shown_url
+from wheelfix.errors import EnvironmentFailure, InputError, NetworkFailure, import_extra, redacted, shown_url
 from wheelfix.remote.addresses import Account, is_safe, server_of, split_url, userinfo, without_userinfo
 from wheelfix.remote.settings import Connection, Setting
 
@@ -174,7 +174,7 @@ def make_session(library: Any, connection: Connection, say: Callable[[str], obje
     session.mount("http://", library.adapters.HTTPAdapter(pool_maxsize=_POOL))
     session.mount("https://", _adapter(library, say, None if connection.certificates else _system_certificates()))
     if connection.trusted_hosts:
-        urllib3 = _urllib3()
+        urllib3 = _library("urllib3")
         urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)  # ours names the setting
     for prefix in trusted_prefixes(connection.trusted_hosts):
         session.mount(prefix, _adapter(library, say, None, connection.trusted_from))
@@ -262,7 +262,7 @@ def trusted_prefixes(hosts: tuple[str, ...]) -> list[str]:
 
 def seconds_of(retry_after: str) -> float:
     """Return how long a server asks to wait, as seconds or as a date; 0 where it does not say."""
-    urllib3 = _urllib3()
+    urllib3 = _library("urllib3")
     try:
         return max(0.0, urllib3.Retry().parse_retry_after(retry_after)) if retry_after else 0.0
     except (urllib3.exceptions.InvalidHeader, ValueError, OverflowError):
@@ -332,19 +332,8 @@ class Attempts:
             self.wait()
 
 
-def _urllib3() -> Any:
-    import urllib3  # which requests needs, too
-
-    return urllib3
-
-
-def load_requests() -> Any:
-    """Import requests, or say how it is installed."""
-    try:
-        import requests
-    except ImportError as exc:
-        raise MissingExtra("files on servers cannot be read", "requests", extra="fetch") from exc
-    return requests
+def _library(name: str) -> Any:
+    return import_extra(name, "files on servers cannot be read", "fetch")
 
 
 class Transport:
@@ -363,7 +352,7 @@ class Transport:
         self.patience = patience or Patience()
         self.requests = self.received = 0
         self.connection = connection or Connection()
-        self._requests = load_requests()
+        self._requests = _library("requests")
         self._credentials, self._after_refusal = credentials, after_refusal
         self._say, self._said = say, set[str]()
         self._lock = threading.Lock()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from wheelfix.base.values import dataclass, field, replace
 from wheelfix.base.workers import in_processes, worth_processes
-from wheelfix.errors import EnvironmentFailure, MissingExtra
+from wheelfix.errors import EnvironmentFailure, import_extra
 from wheelfix.survey.wheelrows import WheelRows, WheelSource, failed_rows, named, survey_wheel
 
 if TYPE_CHECKING:
@@ -67,11 +67,7 @@ def _lost(source: WheelSource, reason: str) -> WheelRows:
 
 def dask_engine(options: ScanOptions, scheduler: str) -> Engine:
     """Return the engine that uses the workers of a Dask scheduler, each of which reaches the wheels itself."""
-    try:
-        import distributed as imported
-    except ImportError as exc:
-        raise MissingExtra("no Dask scheduler can be used", "distributed", extra="dask") from exc
-    distributed: Any = imported
+    distributed = import_extra("distributed", "no Dask scheduler can be used", "dask")
 
     def run(sources: Sequence[WheelSource]) -> Iterator[WheelRows]:
         try:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from wheelfix.base.inputfiles import own_data
 from wheelfix.base.parsing import read_json, whole_number
 from wheelfix.base.values import frozen
-from wheelfix.errors import EnvironmentFailure, InputError, MissingExtra, UsageError
+from wheelfix.errors import EnvironmentFailure, InputError, UsageError, import_extra
 from wheelfix.knowledge.targets import NAMES, known_target, presence
 from wheelfix.model import JsonObject, Machine
 from wheelfix.schemas import at, plain
@@ -135,20 +135,15 @@ RETRY = "part=retry"
 _MARK = b"wheelfix.schema"
 
 
-def _arrow() -> Any:
-    try:
-        import pyarrow.parquet
-    except ImportError as exc:
-        raise MissingExtra("a survey cannot be written or read", "pyarrow", extra="survey") from exc
-    return pyarrow
-
-
 class SurveyFolder:
     """The folder of a survey."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._arrow = _arrow()
+        self._parquet, self._arrow = (
+            import_extra(module, "a survey cannot be written or read", "survey")
+            for module in ("pyarrow.parquet", "pyarrow")
+        )
 
     def open(self, options: Mapping[str, object]) -> None:
         """Make the folder, or continue in one that a survey with the same options made."""
@@ -210,7 +205,7 @@ class SurveyFolder:
 
     def _read(self, file: Path, columns: list[str]) -> list[Row]:
         try:
-            table = self._arrow.parquet.read_table(file, columns=columns, partitioning=None)
+            table = self._parquet.read_table(file, columns=columns, partitioning=None)
         except (OSError, ValueError, KeyError) as exc:  # pyarrow's errors are among them
             raise InputError(
                 f"{file} cannot be read", because=" ".join(str(exc).split())[:300], hint=f"remove {file.parent}"
@@ -249,7 +244,7 @@ class SurveyFolder:
         schema = self._schema(table)
         made = self._arrow.Table.from_pylist([_clean(row) for row in rows], schema=schema)
         with file.open("wb") as stream:
-            self._arrow.parquet.write_table(made, stream, compression="zstd")
+            self._parquet.write_table(made, stream, compression="zstd")
             stream.flush()
             os.fsync(stream.fileno())
 
@@ -409,10 +404,7 @@ def _add_targets(connection: Any) -> None:
 
 
 def _connect(folder: Path) -> Any:
-    try:
-        import duckdb
-    except ImportError as exc:
-        raise MissingExtra("queries cannot be answered", "duckdb", extra="survey") from exc
+    duckdb = import_extra("duckdb", "queries cannot be answered", "survey")
     SurveyFolder(folder).check()
     if not any(folder.glob("part=*/wheels.parquet")):
         raise InputError(f"{folder} has no tables yet", hint="run the survey to its end")

@@ -18,10 +18,10 @@ from wheelfix.base.values import field, frozen, replace
 from wheelfix.errors import (
     EnvironmentFailure,
     InputError,
-    MissingExtra,
     UsageError,
     WheelfixError,
     failure_of,
+    import_extra,
     shown_url,
 )
 from wheelfix.exam.wheel import looking_at
@@ -351,10 +351,7 @@ def copy_file(url: str, target: Path) -> None:
 
 def _open(url: str) -> tuple[Any, str]:
     split_url(url)
-    try:
-        import fsspec
-    except ImportError as exc:
-        raise MissingExtra(f"{shown_url(url)} cannot be read", "fsspec", extra="survey") from exc
+    fsspec = import_extra("fsspec", f"{shown_url(url)} cannot be read", "survey")
     for name in LOGGERS:  # what they log besides raising it would be printed, with its traceback
         if not (logger := logging.getLogger(name)).handlers:
             logger.addHandler(logging.NullHandler())
