@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Generator
+from types import GeneratorType
 from typing import NamedTuple
 
 from wheelfix.pycode.budget import PYTHON_ERRORS
@@ -182,33 +183,42 @@ class Statements:
 
     def block(self, body: list[ast.stmt]) -> Flowing:
         """Carry out statements; yields what they yield, returns how they end."""
+        methods = methods_of(Statements)
         for node in body:
             self.run.step()
-            flow = yield from self._statement(node)
+            try:
+                visit = methods.get(type(node))
+                if visit is None:
+                    raise Undecided(f"{type(node).__name__} is not interpreted")
+                flow = visit(self, node) or NEXT
+                if isinstance(flow, GeneratorType):
+                    flow = yield from flow
+            except (Thrown, Undecided, OutOfSteps, *PYTHON_ERRORS) as raised:
+                flow = self._pass_over(node, raised)
             if flow != NEXT:
                 return flow
         return NEXT
 
-    def _statement(self, node: ast.stmt) -> Flowing:
-        """Carry out one statement; one that cannot be followed is passed over, and that is remembered.
+    def _pass_over(self, node: ast.stmt, reason: Exception) -> int:
+        """Go on behind a statement that cannot be followed: nothing that it does has happened.
 
-        An exception remembers where it was raised first.
+        An exception of the code goes on; it remembers where it was raised first. One of Python itself is raised for
+        arguments that the model does not expect.
         """
-        try:
-            visit = methods_of(Statements).get(type(node))
-            if visit is None:
-                raise Undecided(f"{type(node).__name__} is not interpreted")
-            found = visit(self, node)
-            return (found or NEXT) if not isinstance(found, Generator) else (yield from found)
-        except PYTHON_ERRORS as reason:  # for arguments that the model does not expect
-            return self._passed_over(node, reason)
-        except (Thrown, Undecided, OutOfSteps) as raised:
-            placed = raised.error if isinstance(raised, Thrown) else raised
-            if not placed.place[0]:
-                placed.place = (self.run.environment.file, node.lineno)
-            if isinstance(raised, Undecided) or (isinstance(raised, Thrown) and self._follows_from_unclear(raised)):
-                return self._passed_over(node, raised)
-            raise
+        raised = reason.error if isinstance(reason, Thrown) else reason
+        if isinstance(raised, Instance | Undecided | OutOfSteps) and not raised.place[0]:
+            raised.place = (self.run.environment.file, node.lineno)
+        if isinstance(reason, OutOfSteps) or (isinstance(reason, Thrown) and not self._follows_from_unclear(reason)):
+            raise reason
+        if self.run.reading is None:
+            self.run.note_unclear(reason, node)
+            if isinstance(node, ast.Raise):
+                raise Thrown(Instance(Native("Exception")))
+        if isinstance(node, ast.Return):
+            self.run.returned = UNKNOWN
+            return RETURN
+        self.run.lose(node)
+        return NEXT
 
     def _follows_from_unclear(self, thrown: Thrown) -> bool:
         """Whether an exception that ends an import may be one that only the model raises: it does not know all."""
@@ -219,18 +229,6 @@ class Statements:
         if failure is None:
             return outside and thrown.error.by_python and not run.machine.missed
         return outside and failure.cause == "name" and bool(run.unclear)
-
-    def _passed_over(self, node: ast.stmt, reason: Exception) -> int:
-        """Go on behind a statement whose effect is not known: nothing that it does has happened."""
-        if self.run.reading is None:
-            self.run.note_unclear(reason, node)
-            if isinstance(node, ast.Raise):
-                raise Thrown(Instance(Native("Exception")))
-        if isinstance(node, ast.Return):
-            self.run.returned = UNKNOWN
-            return RETURN
-        self.run.lose(node)
-        return NEXT
 
     def _yield(self, node: ast.stmt, expression: ast.Yield | ast.YieldFrom) -> Flowing:
         environment = self.run.environment
