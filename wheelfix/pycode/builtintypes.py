@@ -194,7 +194,7 @@ def _of_path(call: Call, owner: PurePath, name: str) -> PyValue:
         return PureWindowsPath(home_of(text))
     if name in ("resolve", "absolute"):
         if call.get(0, "strict") is True and machine.exists(text) is False:
-            raise Thrown(Instance(Native("FileNotFoundError"), {"args": (2, "", text)}))
+            raise error("FileNotFoundError", 2, "", text)
         made = ntpath.join(machine.folder, text)
         return PureWindowsPath(ntpath.normpath(made) if name == "resolve" else made)
     if name == "iterdir":

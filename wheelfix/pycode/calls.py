@@ -39,11 +39,14 @@ from wheelfix.pycode.run import (
     is_kind,
     is_vague,
     of_class,
+    unmarked,
 )
 from wheelfix.pycode.sourcecode import FUNCTIONS, nodes_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from wheelfix.pycode.sourcecode import FunctionNode
 
 
 _OF_ERRORS = frozenset(
@@ -100,7 +103,7 @@ class Attributes:
     def _of_function(self, owner: CodeFunction | MarkedFunction, name: str) -> PyValue:
         if isinstance(owner, MarkedFunction) and owner.kind == "property" and name in ("setter", "getter", "deleter"):
             return Method(owner, name)
-        inner = owner.function if isinstance(owner, MarkedFunction) else owner
+        inner = unmarked(owner)
         if not isinstance(inner, CodeFunction):
             return UNKNOWN
         return inner.name if name == "__name__" else inner.attributes.get(name, UNKNOWN)
@@ -275,7 +278,7 @@ class Calls:
     def __init__(self, run: PythonRun) -> None:
         self.run = run
 
-    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> CodeFunction:
+    def function(self, node: FunctionNode) -> CodeFunction:
         """The function that a definition makes."""
         defaults = [self.run.expressions.value(one) for one in node.args.defaults]
         others = [self.run.expressions.value(one) if one is not None else UNKNOWN for one in node.args.kw_defaults]
@@ -316,20 +319,6 @@ class Calls:
                 raise Undecided("a function of the package is given to code that is not known")
             if one is self.run.environment.globals:  # protobuf's builder puts messages into it
                 one.setdefault("<star>", []).append("")
-        return UNKNOWN
-
-    def call_with_unknown(self, function: PyValue) -> PyValue:
-        """Call something with arguments that are not known: nothing is known of what it gives."""
-        inner = function.function if isinstance(function, MarkedFunction | Bound) else function
-        if isinstance(inner, CodeClass):
-            inner = of_class(inner, "__init__")
-        if self.run.reading is not None and isinstance(inner, CodeFunction):
-            return self.run.reading.call_with_unknown(inner)
-        concerned = isinstance(inner, CodeFunction) and any(
-            self.run.statements.concerns(one, 2) for one in inner.statements
-        )
-        if concerned or (isinstance(inner, Native) and self.run.library.is_load(inner.name)):
-            raise Undecided("arguments of a call are not known")
         return UNKNOWN
 
     def _call_function(self, function: CodeFunction, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
@@ -426,7 +415,7 @@ class Calls:
         fields = names.pop("<fields>", [])
         made = CodeClass(name, bases, names)
         for one in names.values():
-            inner = one.function if isinstance(one, MarkedFunction) else one
+            inner = unmarked(one)
             if isinstance(inner, CodeFunction) and inner.owner is None:
                 inner.owner = made
         self._check_bases(bases)
@@ -456,7 +445,7 @@ class Calls:
         """Call ``__init_subclass__`` of the first base that has one."""
         for base in made.bases:
             found = of_class(base, "__init_subclass__")
-            found = found.function if isinstance(found, MarkedFunction) else found
+            found = unmarked(found)
             if isinstance(found, CodeFunction):
                 self.call(found, [made], words)
                 return
@@ -479,7 +468,7 @@ class Calls:
         maker = of_class(kind, "__new__")
         made: PyValue = Instance(kind)
         if isinstance(maker, MarkedFunction | CodeFunction):
-            function = maker.function if isinstance(maker, MarkedFunction) else maker
+            function = unmarked(maker)
             made = self.call(function, [kind, *args], keywords)
             if self.run.reading is not None and not isinstance(made, Instance):
                 made = Instance(kind)
@@ -515,7 +504,7 @@ class Calls:
             self.call(after, [made], {})
 
 
-def _has_yield(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> bool:
+def _has_yield(node: FunctionNode) -> bool:
     """Whether calling a function gives a generator; its tree is walked when it is called first."""
     known: bool | None = getattr(node, "has_yield", None)
     if known is None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from wheelfix.knowledge.winerrors import message_text
 from wheelfix.pycode.budget import MAX_ITEMS, MAX_TEXT, PYTHON_ERRORS, is_wide_format
 from wheelfix.pycode.run import (
+    ENVIRON,
     PLAIN,
     UNKNOWN,
     BasePrefix,
@@ -34,6 +35,7 @@ from wheelfix.pycode.run import (
     is_vague,
     methods_of,
     of_class,
+    unmarked,
 )
 from wheelfix.pycode.sourcecode import any_of, exception_class, is_standard, written
 
@@ -267,7 +269,7 @@ class ExpressionValues:
 
     def contains(self, owner: PyValue, wanted: PyValue) -> bool | None:
         """Whether something is in another; None if that is not known."""
-        if isinstance(owner, Native) and owner.name == "os.environ":
+        if owner == ENVIRON:
             return self.run.machine.variable(wanted) is not None if isinstance(wanted, str) else None
         if isinstance(owner, Native) and owner.name == "sys.modules" and isinstance(wanted, str):
             return self.run.importer.is_imported(wanted)
@@ -462,7 +464,7 @@ class ExpressionValues:
         function = self.value(node.func)
         args = self._elements(node.args)
         if not isinstance(args, list):
-            return self.run.calls.call_with_unknown(function)
+            return self._call_with_unknown(node, function)
         keywords: dict[str, PyValue] = {}
         for word in node.keywords:
             value = self.value(word.value)
@@ -475,6 +477,15 @@ class ExpressionValues:
         if self.run.reading is not None:
             self.run.reading.node = node
         return self.run.calls.call(function, args, keywords)
+
+    def _call_with_unknown(self, node: ast.Call, function: PyValue) -> PyValue:
+        """A call with arguments that are not known: nothing is known of what it gives."""
+        inner = of_class(function, "__init__") if isinstance(function, CodeClass) else unmarked(function)
+        if self.run.reading is not None and isinstance(inner, CodeFunction):
+            return self.run.reading.call_with_unknown(inner)
+        if self.run.reading is None and self.run.statements.concerns(node):
+            raise Undecided("arguments of a call are not known")
+        return UNKNOWN
 
 
 @functools.cache

@@ -110,7 +110,7 @@ def _load_with_numpy(call: Call) -> PyValue:
         folder = ntpath.dirname(folder) if machine.exists(folder, True) is False else folder
         path = ntpath.join(folder, name if ntpath.splitext(name)[1] else f"{name}.dll")
     if call.run.reading is None and isinstance(path, str) and machine.exists(path, False) is False:
-        raise Thrown(Instance(Native("OSError"), {"args": ("no file with expected extension",)}))
+        raise error("OSError", "no file with expected extension")
     return load(call.run, "load_library", path)
 
 
@@ -609,10 +609,6 @@ class PythonLibrary:
         return loaded if loaded is not None else UNKNOWN
 
     # ---------------------------------------------------------------------------------------------- the calls
-
-    def is_load(self, name: str) -> bool:
-        """Whether something of Python's library loads DLLs or changes the search for them."""
-        return _canonical(name) in LOADS or _canonical(name).startswith(("os.environ", "os.chdir", "importlib"))
 
     def call_native(self, name: str, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
         """Call something of Python's library."""

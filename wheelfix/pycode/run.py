@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from wheelfix.pycode.importer import Importer
     from wheelfix.pycode.library import PythonLibrary
     from wheelfix.pycode.reading import CodeReading
+    from wheelfix.pycode.sourcecode import FunctionNode
     from wheelfix.pycode.statements import Statements
     from wheelfix.pycode.windows import WindowsMachine
 
@@ -84,6 +85,9 @@ class Native:
 
     def __hash__(self) -> int:
         return hash(self.name)
+
+
+ENVIRON = Native("os.environ")
 
 
 def is_vague(value: PyValue) -> bool:
@@ -142,7 +146,7 @@ class CodeFunction:
 
     def __init__(
         self,
-        node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda,
+        node: FunctionNode,
         environment: Namespace,
         defaults: list[PyValue],
         keyword_defaults: list[PyValue],
@@ -168,6 +172,11 @@ class MarkedFunction:
         self.function = function
         self.kept: dict[object, PyValue] = {}
         """What a cached function has returned."""
+
+
+def unmarked(value: PyValue) -> PyValue:
+    """A function without its mark; another value as it is."""
+    return value.function if isinstance(value, MarkedFunction) else value
 
 
 class Bound:

@@ -14,6 +14,7 @@ from wheelfix.pycode.budget import PYTHON_ERRORS
 from wheelfix.pycode.run import (
     BREAK,
     CONTINUE,
+    ENVIRON,
     NEXT,
     RETURN,
     UNKNOWN,
@@ -37,6 +38,7 @@ from wheelfix.pycode.run import (
     is_vague,
     methods_of,
     of_class,
+    unmarked,
 )
 from wheelfix.pycode.sourcecode import FUNCTIONS, LISTS, LOADING, any_of, never_holds, nodes_in
 
@@ -63,23 +65,24 @@ class Statements:
 
     def __init__(self, run: PythonRun) -> None:
         self.run = run
+        self._value, self._part = run.expressions.value, run.expressions.part
 
     def visit_Assign(self, node: ast.Assign) -> Flowing | None:
         if isinstance(node.value, _YIELDING):
             return self._yield(node, node.value)
-        found = self.run.expressions.value(node.value)
+        found = self._value(node.value)
         for target in node.targets:
             self.assign(target, found)
         return None
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value is not None:
-            self.assign(node.target, self.run.expressions.value(node.value))
+            self.assign(node.target, self._value(node.value))
         if isinstance(node.target, ast.Name) and "<fields>" in self.run.environment.names:
             self.run.environment.names["<fields>"].append((node.target.id, ast.unparse(node.annotation)))
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
-        left, right = self.run.expressions.value(node.target), self.run.expressions.value(node.value)
+        left, right = self._value(node.target), self._value(node.value)
         if isinstance(node.op, ast.Add) and isinstance(left, list):
             self.run.changing(left)
             left += self.run.attributes.items_of(right)
@@ -92,10 +95,10 @@ class Statements:
             if isinstance(target, ast.Name):
                 self._remove(self.run.environment.names, target.id)
             elif isinstance(target, ast.Subscript):
-                owner, key = self.run.expressions.value(target.value), self.run.expressions.value(target.slice)
+                owner, key = self._value(target.value), self._value(target.slice)
                 if isinstance(owner, dict) and key is not UNKNOWN:
                     self._remove(owner, self.run.key(key))
-                elif isinstance(owner, Native) and owner.name == "os.environ" and isinstance(key, str):
+                elif owner == ENVIRON and isinstance(key, str):
                     self.run.machine.variables.pop(key.upper(), None)
 
     def _remove(self, names: dict[PyValue, PyValue], name: PyValue) -> None:
@@ -110,7 +113,7 @@ class Statements:
         elif isinstance(target, ast.Tuple | ast.List):
             self._unpack(target.elts, value)
         elif isinstance(target, ast.Attribute):
-            self.set_attribute(self.run.expressions.value(target.value), target.attr, value)
+            self.set_attribute(self._value(target.value), target.attr, value)
         elif isinstance(target, ast.Subscript):
             self._set_item(target, value)
 
@@ -143,14 +146,14 @@ class Statements:
             raise Undecided("os.environ is replaced")
 
     def _set_item(self, target: ast.Subscript, value: PyValue) -> None:
-        owner = self.run.expressions.value(target.value)
+        owner = self._value(target.value)
         if isinstance(target.slice, ast.Slice):
             if isinstance(owner, list) and target.slice.lower is None and target.slice.upper is None:
                 self.run.changing(owner)
                 owner[:] = list(self.run.attributes.iterate(value))
             return
-        key = self.run.expressions.value(target.slice)
-        if isinstance(owner, Native) and owner.name == "os.environ":
+        key = self._value(target.slice)
+        if owner == ENVIRON:
             if not isinstance(key, str) or (value is UNKNOWN and key.upper() == "PATH"):
                 if isinstance(key, str) and self.run.reading is not None:
                     self.run.store(self.run.machine.variables, key.upper(), UNKNOWN)
@@ -213,7 +216,7 @@ class Statements:
         if self.run.reading is None:
             self.run.note_unclear(reason, node)
             if isinstance(node, ast.Raise):
-                raise Thrown(Instance(Native("Exception")))
+                raise error("Exception")
         if isinstance(node, ast.Return):
             self.run.returned = UNKNOWN
             return RETURN
@@ -233,11 +236,11 @@ class Statements:
     def _yield(self, node: ast.stmt, expression: ast.Yield | ast.YieldFrom) -> Flowing:
         environment = self.run.environment
         if isinstance(expression, ast.YieldFrom):
-            for item in self.run.attributes.iterate(self.run.expressions.value(expression.value)):
+            for item in self.run.attributes.iterate(self._value(expression.value)):
                 yield item
                 self.run.environment = environment
         else:
-            yield self.run.expressions.value(expression.value) if expression.value is not None else None
+            yield self._value(expression.value) if expression.value is not None else None
             self.run.environment = environment
         for target in node.targets if isinstance(node, ast.Assign) else ():
             self.assign(target, None)
@@ -254,7 +257,7 @@ class Statements:
         if isinstance(node.value, _YIELDING):
             return self._yield(node, node.value)
         if not isinstance(node.value, ast.Constant):
-            self.run.expressions.value(node.value)
+            self._value(node.value)
         return None
 
     def visit_Pass(self, node: ast.Pass) -> None:
@@ -267,7 +270,7 @@ class Statements:
         return CONTINUE
 
     def visit_Return(self, node: ast.Return) -> int:
-        self.run.returned = self.run.expressions.value(node.value) if node.value is not None else None
+        self.run.returned = self._value(node.value) if node.value is not None else None
         return RETURN
 
     def visit_Global(self, node: ast.Global | ast.Nonlocal) -> None:
@@ -287,11 +290,11 @@ class Statements:
             if not self.run.handled:
                 return error("RuntimeError", "No active exception to reraise")
             return Thrown(self.run.handled[-1])
-        found = self.run.expressions.value(node.exc)
+        found = self._value(node.exc)
         if isinstance(found, CodeClass | Native):
             found = self.run.calls.call(found, [], {})
         if self.run.reading is not None and not isinstance(found, Instance):
-            return Thrown(Instance(Native(_name_of_raised(node.exc))))
+            return error("Exception")
         if found is UNKNOWN:
             raise Undecided("what is raised is not known")
         if not isinstance(found, Instance):
@@ -309,13 +312,13 @@ class Statements:
     def _decorated(self, decorators: list[ast.expr], found: PyValue) -> PyValue:
         """What decorators make of a function or class; unknown ones leave it as it is, and do not call it."""
         for decorator in reversed(decorators):
-            mark = self.run.expressions.value(decorator)
+            mark = self._value(decorator)
             made = UNKNOWN if mark is UNKNOWN else self.run.calls.call(mark, [found], {})
             found = found if made is UNKNOWN else made
         return found
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        bases = [self.run.expressions.value(base) for base in node.bases if not isinstance(base, ast.Starred)]
+        bases = [self._value(base) for base in node.bases if not isinstance(base, ast.Starred)]
         outer = self.run.environment
         names: dict[str, PyValue] = {"<fields>": []}
         self.run.environment = Namespace(names, outer.globals, outer.file, outer)
@@ -323,7 +326,7 @@ class Statements:
             self.execute(node.body)
         finally:
             self.run.environment = outer
-        words = {word.arg: self.run.expressions.part(word.value) for word in node.keywords if word.arg is not None}
+        words = {word.arg: self._part(word.value) for word in node.keywords if word.arg is not None}
         maker = words.pop("metaclass", None)
         made: PyValue = self.run.calls.make_class(node.name, bases, names, words)
         made.maker = maker if isinstance(maker, CodeClass) else None
@@ -336,7 +339,7 @@ class Statements:
         """
         if never_holds(test):
             return False
-        holds = self.run.truth(self.run.expressions.part(test))
+        holds = self.run.truth(self._part(test))
         if holds is None and complains and self.run.reading is not None:
             return False
         return self.run.choose(test) if holds is None else holds
@@ -350,7 +353,7 @@ class Statements:
         return (yield from self.block(node.body if holds else node.orelse))
 
     def visit_For(self, node: ast.For) -> Flowing:
-        found = self.run.expressions.part(node.iter)
+        found = self._part(node.iter)
         if is_vague(found):
             way = self.run.choose(node)
             if way is None:
@@ -372,7 +375,7 @@ class Statements:
 
     def visit_While(self, node: ast.While) -> Flowing:
         for _ in range(MAX_TURNS if self.run.reading is None else MAX_TURNS_READ):
-            holds = self.run.truth(self.run.expressions.part(node.test))
+            holds = self.run.truth(self._part(node.test))
             way = self.run.choose(node) if holds is None else holds
             if way is None:
                 return self._leave_out(node, [node.body])
@@ -386,7 +389,7 @@ class Statements:
         raise Undecided("a loop goes on for too long")
 
     def visit_Match(self, node: ast.Match) -> Flowing:
-        subject = self.run.expressions.part(node.subject)
+        subject = self._part(node.subject)
         for case in node.cases:
             fits = self._fits(case.pattern, subject)
             if fits and case.guard is not None:
@@ -410,7 +413,7 @@ class Statements:
         if isinstance(pattern, ast.MatchOr):
             return any_of(self._fits(one, subject) for one in pattern.patterns)
         if isinstance(pattern, ast.MatchValue):
-            return self.run.expressions.compared(ast.Eq(), subject, self.run.expressions.value(pattern.value))
+            return self.run.expressions.compared(ast.Eq(), subject, self._value(pattern.value))
         if isinstance(pattern, ast.MatchSingleton):
             return subject is pattern.value
         if isinstance(pattern, ast.MatchSequence) and not any(
@@ -480,7 +483,7 @@ class Statements:
 
     def _handle(self, node: ast.Try, thrown: Thrown) -> Flowing:
         for handler in node.handlers:
-            wanted = Native("BaseException") if handler.type is None else self.run.expressions.value(handler.type)
+            wanted = Native("BaseException") if handler.type is None else self._value(handler.type)
             caught = self.catches(wanted, thrown.error)
             caught = self.run.choose(handler) if caught is None else caught
             if caught is None:
@@ -515,7 +518,7 @@ class Statements:
         if at == len(node.items):
             return (yield from self.block(node.body))
         item = node.items[at]
-        manager = self.run.expressions.part(item.context_expr)
+        manager = self._part(item.context_expr)
         entered = self.enter(manager)
         if item.optional_vars is not None:
             self.assign(item.optional_vars, entered)
@@ -600,7 +603,7 @@ class Statements:
         if not isinstance(function, ast.Name):
             return False
         found = self.run.environment.names.get(function.id, self.run.environment.globals.get(function.id))
-        found = found.function if isinstance(found, MarkedFunction) else found
+        found = unmarked(found)
         if isinstance(found, CodeFunction):
             return depth == 0 or any(self.concerns(one, depth - 1) for one in found.statements)
         if isinstance(found, CodeClass):
@@ -608,13 +611,6 @@ class Statements:
             body = starter.statements if isinstance(starter, CodeFunction) else []
             return depth == 0 or any(self.concerns(one, depth - 1) for one in body)
         return isinstance(found, Instance)
-
-
-def _name_of_raised(node: ast.expr) -> str:
-    """The class of an exception, as far as the code spells it."""
-    named = node.func if isinstance(node, ast.Call) else node
-    name = named.attr if isinstance(named, ast.Attribute) else getattr(named, "id", "Exception")
-    return "OSError" if name == "WinError" else name if name[:1].isupper() or name[:1] == "_" else "Exception"
 
 
 class _Concern(NamedTuple):
