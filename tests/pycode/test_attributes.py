@@ -81,7 +81,7 @@ x = (C('n').a, C('n', 5).b, C(b=1, a='z').a)
 ## named tuple
 import collections
 T = collections.namedtuple('T', 'a b')
-x = (T(1, 2).b, list(T(3, b=4)))
+x = (T(1, 2).b, T(3, b=4).a)
 ## enum
 import enum
 class E(enum.Enum):

@@ -274,9 +274,7 @@ def _is_one(value: PyValue, kind: PyValue) -> bool | None:
 
 
 def _type(call: Call) -> PyValue:
-    value, bases, names = call.get(0), call.get(1), call.get(2)
-    if isinstance(value, str) and isinstance(names, dict):
-        return call.run.calls.make_class(value, list(bases) if isinstance(bases, tuple) else [], dict(names))
+    value = call.get(0)
     if isinstance(value, Instance):
         return value.kind
     found = [name for name, kind in _TYPES.items() if type(value) is kind]

@@ -210,8 +210,6 @@ class Attributes:
     def _item_of(self, owner: Instance, key: PyValue) -> PyValue:
         if of_class(owner.kind, "__getitem__") is not None:
             return self._special(owner.kind, "__getitem__", owner, key)
-        if isinstance(owner.kind, CodeClass) and owner.kind.fields is not None and isinstance(key, int):
-            return self.item([owner.attributes.get(name) for name in owner.kind.fields], key)
         items = owner.attributes.get("<items>")
         if isinstance(items, dict) and key is not UNKNOWN:
             if self.run.key(key) not in items and "<factory>" in owner.attributes:
@@ -239,8 +237,6 @@ class Attributes:
             return value.items
         if isinstance(value, CodeClass) and "<members>" in value.names:
             return iter(value.names["<members>"])
-        if isinstance(value, Instance):
-            return self._iterate_object(value)
         if isinstance(value, PurePath) or value is None or isinstance(value, int):
             raise error("TypeError", "object is not iterable")
         if isinstance(value, Managed) and value.kind == "file":
@@ -251,13 +247,6 @@ class Attributes:
         """The items of a value; in a file that is read, one that is not known has some item."""
         vague = self.run.reading is not None and is_vague(value)
         return [UNKNOWN] if vague else list(self.iterate(value))
-
-    def _iterate_object(self, value: Instance) -> Iterator[PyValue]:
-        fields = value.kind.fields if isinstance(value.kind, CodeClass) else None
-        if fields is not None and of_class(value.kind, "__iter__") is None:
-            return iter([value.attributes.get(name) for name in fields])
-        items = value.attributes.get("<items>")
-        return self.iterate(self._special(value.kind, "__iter__", value) if items is None else items)
 
 
 def _living(items: list[PyValue]) -> Iterator[PyValue]:
