@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import itertools
 from typing import TYPE_CHECKING, Any
 
 from wheelfix.base.values import field, frozen, replace
@@ -524,10 +525,6 @@ class Importer:
 class ImportEnd:
     """How an import ends."""
 
-    decided: bool
-    """Whether that is known."""
-    reason: str = ""
-    """Why it is not known."""
     error: str = ""
     """The class of the exception that it ends with; empty if it succeeds."""
     message: str = ""
@@ -562,6 +559,20 @@ class ImportEnd:
     """Files of other distributions that were not followed to the end, each with a function that it may call."""
     process: Loader | None = None
     """The process at the end."""
+    whole: bool = False
+    """Whether it ended without an exception, and was followed so far."""
+    asked_base: bool = False
+    """Whether its code has asked if this is a virtual environment."""
+
+    @property
+    def decided(self) -> bool:
+        """Whether it is known how it ends."""
+        return not self.unclear
+
+    @property
+    def reason(self) -> str:
+        """Why that is not known."""
+        return self.unclear[0].reason if self.unclear else ""
 
     @property
     def alone(self) -> bool:
@@ -599,8 +610,7 @@ class Imports:
         self._venv = _is_venv(view)
         self._packages: dict[tuple[str, bool], PythonRun] = {}
         """The runs that have imported top-level packages."""
-        self._ends: dict[tuple[str, bool], tuple[ImportEnd, bool, bool]] = {}
-        """How imports have ended, whether they went to the end, and whether their code asks for a venv."""
+        self._ends: dict[tuple[str, bool], ImportEnd] = {}
 
     def end(
         self, module: str, *, assumed: Mapping[str, bool] | None = None, until: Mapping[str, int] | None = None
@@ -611,49 +621,47 @@ class Imports:
         has to be followed, by file.
         """
         if self._profile.searches_path:
-            unclear = Unclear("Python before 3.8 is not interpreted")
-            return ImportEnd(False, unclear.reason, unclear=(unclear,))
+            return ImportEnd(unclear=(Unclear("Python before 3.8 is not interpreted"),))
+        usual = self._venv is True
 
-        def followed(*, venv: bool = self._venv is True, deep: bool = False) -> tuple[ImportEnd, bool]:
-            if venv is (self._venv is True) and not assumed and not until:
+        def followed(*, venv: bool = usual, deep: bool = False) -> ImportEnd:
+            if venv is usual and not assumed and not until:
                 return self._shared(module, deep)
-            run = self._new_run(venv=venv, deep=deep)
+            run = self._new_run(venv, deep)
             run.assumed, run.until = assumed or {}, dict(until) if until else None
-            return _end(run, module)[0], run.machine.asked_base
+            return _end(run, module)
 
-        end, asked_base = followed()
+        end = followed()
         if (not end.decided or end.error) and end.others and self._view.beside is not None:
             deep = followed(deep=True)  # another distribution may help, or fail first
-            end, asked_base = deep if deep[0].decided or not end.decided else (end, asked_base)
-        if end.decided and end.error and asked_base and self._venv is None and not followed(venv=True)[0].error:
-            return replace(end, decided=False, reason="it depends on whether this is a virtual environment")
+            end = deep if deep.decided or not end.decided else end
+        if end.decided and end.error and end.asked_base and self._venv is None and not followed(venv=True).error:
+            return replace(
+                end, unclear=(Unclear("it depends on whether this is a virtual environment", matters=False),)
+            )
         return end
 
-    def _new_run(self, *, venv: bool | None = None, deep: bool = False) -> PythonRun:
-        venv = self._venv is True if venv is None else venv
+    def _new_run(self, venv: bool, deep: bool) -> PythonRun:
         process = self._process.fork() if self._process is not None else None
         machine = WindowsMachine(self._files, complete=self._complete, venv=venv, process=process)
         run = new_run(machine, steps=self._steps)
         run.deep = deep
         return run
 
-    def _shared(self, module: str, deep: bool) -> tuple[ImportEnd, bool]:
-        """The end of an import, from where its top-level package is imported, and whether the code asks for a venv."""
-        top, parts = module.partition(".")[0], module.split(".")
+    def _shared(self, module: str, deep: bool) -> ImportEnd:
+        """The end of an import, from where its top-level package is imported."""
+        top = module.partition(".")[0]
         if (top, deep) not in self._packages:
-            run = self._packages[top, deep] = self._new_run(deep=deep)
-            self._note(run, top, *_end(run, top))
-        for above in (".".join(parts[:count]) for count in range(1, len(parts) + 1)):
-            end, whole, asked_base = self._ends.get((above, deep), (None, True, False))
-            if end is not None and (above == module or not whole):  # what is imported first does not go to its end
-                return end, asked_base
+            run = self._packages[top, deep] = self._new_run(self._venv is True, deep)
+            self._ends[top, deep] = _end(run, top)
+        for above in itertools.accumulate(module.split("."), "{}.{}".format):
+            end = self._ends.get((above, deep))
+            if end is not None and (above == module or not end.whole):  # what is imported first does not go to its end
+                return end
         run = self._packages[top, deep]
         with run.apart():
-            self._note(run, module, *_end(run, module, start=False))
-        return self._ends[module, deep][::2]
-
-    def _note(self, run: PythonRun, module: str, end: ImportEnd, whole: bool) -> None:
-        self._ends[module, run.deep] = end, whole, run.machine.asked_base
+            end = self._ends[module, deep] = _end(run, module, start=False)
+        return end
 
 
 def _is_venv(view: FileView) -> bool | None:
@@ -670,15 +678,13 @@ def import_end(view: FileView, profile: Profile, module: str, **options: Any) ->
     return Imports(view, profile, **options).end(module)
 
 
-def _end(run: PythonRun, module: str, *, start: bool = True) -> tuple[ImportEnd, bool]:
-    """How an import ends, and whether it goes to its end."""
-    error: Instance | None = None
-    whole = False
+def _end(run: PythonRun, module: str, *, start: bool = True) -> ImportEnd:
+    """How an import ends."""
     try:
         if start:
             _start(run)
         run.importer.import_module(module)
-        whole = True
+        return _described(run, None, whole=True)
     except Enough:
         pass
     except RecursionError:
@@ -689,8 +695,8 @@ def _end(run: PythonRun, module: str, *, start: bool = True) -> tuple[ImportEnd,
         except OutOfSteps as limit:  # so much was passed over before that nothing more is noted
             run.unclear.append(Unclear(str(limit)))
     except Thrown as thrown:
-        error = thrown.error
-    return _described(run, error), whole
+        return _described(run, thrown.error)
+    return _described(run, None)
 
 
 def new_run(machine: WindowsMachine, *, steps: int = MAX_STEPS) -> PythonRun:
@@ -709,7 +715,7 @@ def _start(run: PythonRun) -> None:
             run.importer.import_module(name)
 
 
-def _described(run: PythonRun, error: Instance | None) -> ImportEnd:
+def _described(run: PythonRun, error: Instance | None, *, whole: bool = False) -> ImportEnd:
     machine = run.machine
     kind = _kind(error.kind) if error is not None else ""
     missed = tuple(machine.missed) if error is not None else ()
@@ -719,8 +725,6 @@ def _described(run: PythonRun, error: Instance | None) -> ImportEnd:
         unclear.append(Unclear(f"its code may not be modelled exactly ({kind})", *error.place))
     place = error.place if error is not None else (unclear[0].file, unclear[0].line) if unclear else ("", 0)
     return ImportEnd(
-        decided=not unclear,
-        reason=unclear[0].reason if unclear else "",
         error=kind,
         message=text if isinstance(text, str) else "",
         fault=error.failure if error is not None else None,
@@ -737,6 +741,8 @@ def _described(run: PythonRun, error: Instance | None) -> ImportEnd:
         foreign=run.foreign,
         others=machine.others,
         process=machine.process,
+        whole=whole,
+        asked_base=machine.asked_base,
     )
 
 
