@@ -367,10 +367,10 @@ def test_what_a_file_says_about_repairs_does_not_leave_files_unsigned(wheel, sig
 
 
 def test_many_files_are_split_over_command_lines(tmp_path):
-    from wheelfix.repairs.sign import LONGEST, SignCommand, Staged
+    from wheelfix.repairs.sign import LONGEST, SignCommand
 
     command = SignCommand("/bin/sign", ("-a", "{files}"))
-    files = [Staged(tmp_path / f"{number:05}" / "a.dll", tmp_path) for number in range(2000)]
+    files = [tmp_path / f"{number:05}" / "a.dll" for number in range(2000)]
     runs = list(command.runs(files))
     assert [file for group in runs for file in group] == files
     assert len(runs) > 1

@@ -84,16 +84,15 @@ def choose_versions(
     resolver: Resolver[Requirement, _WheelVersion, str] = Resolver(provider, BaseReporter())  # type: ignore[arg-type]
     try:
         found = resolver.resolve(asked, max_rounds=MAX_ROUNDS).mapping.values()
+        chosen = {one.name: one.file for one in found if one.file is not None and one.name not in provider.unread}
+        absent = {one.name: provider.unread.get(one.name, NO_WHEEL) for one in found if one.name not in chosen}
+        return ChosenVersions(chosen, absent)
     except ResolutionImpossible as error:
         causes = sorted({str(cause.requirement) for cause in error.causes})
         why = f"no versions fit together: {' and '.join(causes)[:300]}"
-        return ChosenVersions(absent=dict.fromkeys((canonical(one.name) for one in asked), why))
     except (ResolutionTooDeep, _AskedTooMuch):
         why = "which versions fit together could not be found out"
-        return ChosenVersions(absent=dict.fromkeys((canonical(one.name) for one in asked), why))
-    chosen = {one.name: one.file for one in found if one.file is not None and one.name not in provider.unread}
-    absent = {one.name: provider.unread.get(one.name, NO_WHEEL) for one in found if one.name not in chosen}
-    return ChosenVersions(chosen, absent)
+    return ChosenVersions(absent=dict.fromkeys((canonical(one.name) for one in asked), why))
 
 
 class _AskedTooMuch(Exception):

@@ -97,14 +97,9 @@ LONGEST = 30_000
 _BATCH = (".bat", ".cmd")
 
 
-@frozen
-class Staged:
-    """A file to be signed, outside of the wheel."""
-
-    path: Path
-    """Where the program finds it."""
-    out: Path
-    """Where the program puts the signed copy, if the command has ``{out}``."""
+def signed_copy(path: Path) -> Path:
+    """Return where the program puts the signed copy of a file, if the command has ``{out}``."""
+    return path.parent / "signed" / path.name
 
 
 @frozen
@@ -134,16 +129,16 @@ class SignCommand:
         """Whether the program writes the signed file to another place."""
         return any(OUT in word for word in self.words)
 
-    def runs(self, files: Sequence[Staged]) -> Iterator[tuple[Staged, ...]]:
+    def runs(self, files: Sequence[Path]) -> Iterator[tuple[Path, ...]]:
         """Yield the files of each run: one at a time, or as many as a command line takes."""
         if FILES not in self.words:
             yield from ((file,) for file in files)
             return
         fixed = sum(len(word) + 3 for word in (self.program, *self.words))
-        group: list[Staged] = []
+        group: list[Path] = []
         length = fixed
         for file in files:
-            more = len(str(file.path)) + 3
+            more = len(str(file)) + 3
             if group and length + more > LONGEST:
                 yield tuple(group)
                 group, length = [], fixed
@@ -152,14 +147,14 @@ class SignCommand:
         if group:
             yield tuple(group)
 
-    def argv(self, files: Sequence[Staged]) -> list[str]:
+    def argv(self, files: Sequence[Path]) -> list[str]:
         """Return the words of one run."""
         made = [self.program]
         for word in self.words:
             if word == FILES:
-                made += [str(file.path) for file in files]
+                made += map(str, files)
             else:
-                made.append(word.replace(FILE, str(files[0].path)).replace(OUT, str(files[0].out)))
+                made.append(word.replace(FILE, str(files[0])).replace(OUT, str(signed_copy(files[0]))))
         return made
 
 
@@ -384,7 +379,7 @@ class _Signing:
             self._run(files, [by_path[file].name for file in files])
         return [self._checked(member, file) for member, file in zip(members, staged, strict=True)]
 
-    def _stage(self, number: int, member: Member) -> Staged:
+    def _stage(self, number: int, member: Member) -> Path:
         """Unpack a member; its folder is its own, its name keeps no character that a program could misread."""
         name = "".join(letter if letter in _SAFE else "_" for letter in member.name.rpartition("/")[2])[-100:]
         path = self.folder / f"{number:05}" / name
@@ -392,12 +387,11 @@ class _Signing:
             for piece in self.archive.chunks(member):
                 out.write(piece)
             out.commit()
-        output = path.parent / "signed" / name
         if self.command.makes_copies:
-            output.parent.mkdir()
-        return Staged(path, output)
+            signed_copy(path).parent.mkdir()
+        return path
 
-    def _run(self, files: Sequence[Staged], names: Sequence[str]) -> None:
+    def _run(self, files: Sequence[Path], names: Sequence[str]) -> None:
         about = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
         try:
             done = run_program(self.command.argv(files), timeout=self.options.timeout, within=self.folder)
@@ -418,9 +412,9 @@ class _Signing:
         if self.said is not None:
             self.said(f"{about}: signed" if not lines else f"{about}: {lines[-1]}")
 
-    def _checked(self, member: Member, file: Staged) -> tuple[NewMember, Signature]:
+    def _checked(self, member: Member, file: Path) -> tuple[NewMember, Signature]:
         """Return the signed file as a new member; CannotSign if anything but its signature is different."""
-        path = file.out if self.command.makes_copies else file.path
+        path = signed_copy(file) if self.command.makes_copies else file
         signature = check_signed(
             self.archive.source(member), path, self.options.trusted_roots, trusted=self.options.require_trusted
         )
