@@ -224,8 +224,8 @@ def _compiled_imports(subject: Subject) -> Iterator[tuple[str, str]]:
 
     Those in which mypyc puts the code of several, those in which Cython has a class that is declared for others, as
     scikit-learn's ``_middle_term_computer``, and private ones of which it uses C functions, as ``sklearn._cyutility``:
-    they are named in what imports them, whole and between zeros. Of the last at least two have to name one: pyarrow's
-    ``_dataset`` imports ``_dataset_orc`` where it may fail.
+    they are named in what imports them, whole and between zeros. Of the last at least two have to name one for which
+    there is no ``.pxd``: pyarrow's ``_dataset`` imports ``_dataset_orc`` where it may fail.
     """
     view = subject.view
     sources = {path: view.source(path) for path in subject.images if is_pyd(path)}
@@ -233,19 +233,30 @@ def _compiled_imports(subject: Subject) -> Iterator[tuple[str, str]]:
         group = group_of(subject.images[path], source)
         if group and view.module_file(group) is None:
             yield group, path
-    declared = [module_name(file.path) for file in view.own_files if file.path.endswith(".pxd")]
-    declared = [name for name in declared if view.module_file(name) is None and _has_class(view, name)]
     # Cantera's one file has the code of all its modules, and makes them; cuda.core has modules for each CUDA elsewhere.
-    made = frozenset[str]().union(*(subject.images[path].exports.names for path in sources))
-    declared = [name for name in declared if f"PyInit_{name.rpartition('.')[2]}" not in made]
+    made = {
+        name
+        for path in sources
+        for name in subject.images[path].exports.names
+        if name != f"PyInit_{stem(path)}" or _in_package(view, path)
+    }
+    sources_of = {module_name(file.path) for file in view.own_files if file.path.endswith(".pxd")}
+    declared = [name for name in sorted(sources_of) if f"PyInit_{name.rpartition('.')[2]}" not in made]
+    declared = [name for name in declared if view.module_file(name) is None and _has_class(view, name)]
     for name, users in grouped((name, path) for path in sources for name in subject.cimports(path) or ()).items():
         package = view.module_file(name.rpartition(".")[0]) or ""
         is_gone = package in view.own and package.endswith("/__init__.py") and view.module_file(name) is None
-        if is_gone and len(users) > 1 and f"PyInit_{name.rpartition('.')[2]}" not in made:
+        enough = len(users) > 1 or name in sources_of
+        if is_gone and enough and f"PyInit_{name.rpartition('.')[2]}" not in made:
             yield name, users[0]
     for path, source in sources.items() if declared else ():
         data = source.read_at(0, min(source.size, LARGEST))
         yield from ((name, path) for name in declared if b"\0%b\0" % name.encode() in data)
+
+
+def _in_package(view: FileView, path: str) -> bool:
+    """Whether a module is in a package; in another folder nothing imports it but what searches there."""
+    return f"{path.rpartition('/')[0]}/__init__.py" in view
 
 
 def _has_class(view: FileView, module: str) -> bool:
@@ -386,7 +397,10 @@ class _Claims:
         self._built = {name: file for name, file in built.items() if self._is_built(name, file)}
         listed = {name for name in _listed(subject) if not self._is_there(name)}
         own = [*_own_paths(subject)] if listed else []
-        listed.difference_update(map(stem, filter(_is_module, own)))
+        modules = [path for path in own if _is_module(path)]
+        if not self._may_search_other_folders(own):
+            modules = [path for path in modules if _in_package(self._view, path)]
+        listed.difference_update(map(stem, modules))
         self._listed = listed.difference(part for path in own for part in folder(inside(path)).split("/"))
         released = [name for top in self._tops for name in released_modules(top) if not self._is_there(name)]
         same = bool(released) and is_newest(subject.distribution.name, subject.distribution.version)
@@ -422,6 +436,12 @@ class _Claims:
     def _tops(self) -> frozenset[str]:
         """The names of what lies in site-packages itself."""
         return frozenset(inside(path).partition("/")[0].partition(".")[0] for path in _own_paths(self._subject))
+
+    def _may_search_other_folders(self, own: list[str]) -> bool:
+        """Whether a ``.pth`` file or code may have modules looked for outside of packages, as pywin32's are."""
+        if any(path.endswith(".pth") for path in own):
+            return True
+        return any(True for _ in python_code(self._view, (b"sys.path",)))
 
     def _is_imported_beside(self, module: str) -> bool:
         """Whether a Python file of its package seems to import a module: other releases have others."""
