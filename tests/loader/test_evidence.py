@@ -272,8 +272,12 @@ def test_a_name_with_delvewheels_hash_belongs_to_the_folder_that_code_adds():
 
 def test_extras_are_named():
     lines = ('flux>=1; extra == "gpu"', 'numpy; extra == "test"', "six")
-    found = Requirements(lines, Profile(python=(3, 11))).direct()
-    assert [str(one) for one in found] == ["six", "flux (>=1) with the extra 'gpu'", "numpy with the extra 'test'"]
+    required = Requirements(lines, Profile(python=(3, 11)))
+    assert [str(one) for one in (*required.direct, *required.of_extras)] == [
+        "six",
+        "flux (>=1) with the extra 'gpu'",
+        "numpy with the extra 'test'",
+    ]
 
 
 def test_what_the_distributions_of_extras_require():

@@ -16,7 +16,7 @@ from wheelfix.knowledge.families import family_of, is_openmp
 from wheelfix.knowledge.provider_index import provider_index
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.predict import explain
-from wheelfix.loader.requirements import Requirements, fits, newest_fitting
+from wheelfix.loader.requirements import fits, newest_fitting, requirements
 from wheelfix.loader.resolve import resolve
 from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name, parent
 from wheelfix.model import (
@@ -414,8 +414,8 @@ def pair_of_edge(case: ScannedPackage, edge: Edge) -> Pair:
     assert isinstance(edge.provider, InView)
     user, provider = subject.owner(edge.importer), subject.owner(edge.provider.path)
     requires = beside[user].requires if user else subject.distribution.requires
-    asked = Requirements(requires, subject.profile).direct()
-    requirement = next((one.specifier for one in asked if one.name == provider and not one.extra), "")
+    asked = requirements(requires, subject.profile).direct
+    requirement = next((one.specifier for one in asked if one.name == provider), "")
     name, version = (user, beside[user].version) if user else (canonical(subject.name), subject.distribution.version)
     installed = beside[provider].version
     build = torch_version(installed, subject.view) if provider == "torch" else installed

@@ -193,9 +193,8 @@ def _asked_for(subjects: Iterable[WheelPath], options: ScanOptions, profile: Pro
     for path in subjects:
         with Archive.open(path, options.limits) as archive:
             requires = WheelInfo.from_archive(archive).metadata.requires_dist
-        for one in Requirements(requires, profile).direct():
-            if not one.extra:
-                found[one.name] = ",".join(filter(None, (found.get(one.name), one.specifier)))
+        for one in Requirements(requires, profile).direct:
+            found[one.name] = ",".join(filter(None, (found.get(one.name), one.specifier)))
     return found
 
 

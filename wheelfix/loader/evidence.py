@@ -372,8 +372,8 @@ class ProviderChain:
     def _not_installed(self, name: str = "") -> Iterator[Dependency]:
         """What the subject itself requires and a complete set does not have, unless it is known not to have a DLL."""
         beside = self.beside
-        for one in self.dependencies.required.direct() if beside.complete else ():
-            if one.extra or one.name in beside or one.name in beside.absent:
+        for one in self.dependencies.required.direct if beside.complete else ():
+            if one.name in beside or one.name in beside.absent:
                 continue
             if name and not one.with_extras and self._answer(one, name).ships is Ships.NO:
                 continue
@@ -400,7 +400,7 @@ class ProviderChain:
                 yield replace(absent, distribution=one.name, requirement=str(one), specifier=one.specifier)
         if not beside.complete:
             return
-        required = {one.name: one for one in self.dependencies.required.direct() if not one.extra}
+        required = {one.name: one for one in self.dependencies.required.direct}
         if beside.installed:
             yield from self._not_required(required)
         if next(self._not_installed(), None) is None:
@@ -432,8 +432,8 @@ class ProviderChain:
         """
         top = module.partition(".")[0]
         owners, start, index = module_owners().get(top, ()), canonical(top), provider_index()
-        required = self._not_installed() if self.beside.complete else self.dependencies.required.direct()
-        found = [one for one in required if not one.extra and (one.name in owners or one.name.startswith(start))]
+        required = self._not_installed() if self.beside.complete else self.dependencies.required.direct
+        found = [one for one in required if one.name in owners or one.name.startswith(start)]
         found = [one for one in found if one.name in owners or not index.looked_at(one.name)]
         parts = canonical(module)
         return max(found, key=lambda one: len(one.name) * parts.startswith(one.name), default=None)

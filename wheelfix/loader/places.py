@@ -15,7 +15,7 @@ from wheelfix.base.values import frozen
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.loader.installations import Distribution, conda_folders, find_installations, normal_path, record_paths
 from wheelfix.loader.profile import Profile, python_of_tags
-from wheelfix.loader.requirements import Requirements
+from wheelfix.loader.requirements import requirements
 from wheelfix.loader.view import (
     ABI3T_FOLDER,
     BASE,
@@ -403,7 +403,7 @@ class InstalledSet:
         found: set[str] = set()
         pending = [distribution]
         for name in pending:  # grows while it is walked
-            own = Requirements(self[name].requires, profile)
+            own = requirements(self[name].requires, profile)
             new = [other for other in self if other not in found and other in own]
             found.update(new)
             pending += new

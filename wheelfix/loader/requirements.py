@@ -150,32 +150,47 @@ class Requirements:
         requirement = parse_requirement(text) if ";" in text else None
         return requirement is None or holds_on_target(requirement, self._profile)
 
-    def direct(self) -> list[Dependency]:
-        """Every distribution that is named, those of extras last; none twice unless its extras differ."""
+    @functools.cached_property
+    def direct(self) -> tuple[Dependency, ...]:
+        """Every distribution that is required without an extra."""
+        return tuple(found for name, lines in self._lines.items() if (found := self._joined(name, lines)) is not None)
+
+    def _joined(self, name: str, lines: list[str]) -> Dependency | None:
+        """What the lines about one distribution require together; None if all of them are for extras or others."""
+        specifiers, extras, holds = set[str](), set[str](), False
+        for text in lines:
+            marker = text.partition(";")[2]
+            if re.search(_EXTRA, marker) and not re.search(r"\bor\b", marker):
+                continue  # most lines of most wheels, which are not parsed for this
+            requirement = parse_requirement(text)
+            if requirement is None or holds_on_target(requirement, self._profile):
+                holds = True
+                specifiers |= {str(requirement.specifier)} - {""} if requirement else set()
+                extras |= requirement.extras if requirement else set()
+        return Dependency(name, ",".join(sorted(specifiers)), with_extras=tuple(sorted(extras))) if holds else None
+
+    @functools.cached_property
+    def of_extras(self) -> tuple[Dependency, ...]:
+        """Every distribution that an extra asks for, none twice for the same extra."""
         found: dict[tuple[str, str], Dependency] = {}
-        for name, lines in self._lines.items():
-            for text in lines:
-                requirement = parse_requirement(text)
-                specifier = _spelled(requirement)
-                if requirement is None or holds_on_target(requirement, self._profile):
-                    known = found.get((name, ""))
-                    joined = ",".join(sorted({*filter(None, (known.specifier if known else "", specifier))}))
-                    asked = {*(known.with_extras if known else ()), *(requirement.extras if requirement else ())}
-                    found[name, ""] = Dependency(name, joined, with_extras=tuple(sorted(asked)))
-                    continue
-                for extra in dict.fromkeys(re.findall(_EXTRA, text)):
-                    if holds_on_target(requirement, self._profile, extra):
-                        found.setdefault((name, extra), Dependency(name, specifier, extra=extra))
-        return sorted(found.values(), key=lambda dependency: bool(dependency.extra))
+        for name, text in ((name, text) for name, lines in self._lines.items() for text in lines):
+            requirement = parse_requirement(text) if re.search(_EXTRA, text) else None
+            if requirement is None or holds_on_target(requirement, self._profile):
+                continue
+            for extra in re.findall(_EXTRA, text):
+                if (name, extra) not in found and holds_on_target(requirement, self._profile, extra):
+                    found[name, extra] = Dependency(name, str(requirement.specifier), extra=extra)
+        return tuple(found.values())
 
     def named_like(self, module: str) -> list[str]:
         """The distributions that have the name of a module as words of their own: ``can`` in python-can."""
-        names = (dependency.name for dependency in self.direct() if not dependency.extra)
-        return [name for name in names if f"-{canonical(module)}-" in f"-{name}-"]
+        return [one.name for one in self.direct if f"-{canonical(module)}-" in f"-{one.name}-"]
 
 
-def _spelled(requirement: Requirement | None) -> str:
-    return str(requirement.specifier) if requirement is not None else ""
+@functools.lru_cache(64)
+def requirements(requires: tuple[str, ...], profile: Profile) -> Requirements:
+    """What some lines require, which several ask of one wheel."""
+    return Requirements(requires, profile)
 
 
 @frozen
@@ -224,24 +239,18 @@ class DependencyTree:
         beside: InstalledSet,
     ) -> None:
         """``imported`` gives the distributions that the wheel's code imports, ``beside`` has the installed ones."""
-        self.required = Requirements(requires, profile)
+        self.required = requirements(requires, profile)
         self._profile, self._imported, self._beside = profile, imported, beside
 
     @functools.cached_property
     def all(self) -> tuple[Dependency, ...]:
         """The direct ones first, then what these require, and so on; those of extras and of imports last."""
-        found: dict[str, Dependency] = {}
-        extras = []
-        for dependency in self.required.direct():
-            if dependency.extra:
-                extras.append(dependency)
-            else:
-                found[dependency.name] = dependency
+        found = {dependency.name: dependency for dependency in self.required.direct}
         self._follow(found)
         for name in self._imported():
             found.setdefault(name, Dependency(name, imported=True))
         self._follow(found)
-        more = {(extra.name, extra.extra): extra for extra in extras if extra.name not in found}
+        more = {(one.name, one.extra): one for one in self.required.of_extras if one.name not in found}
         for extra in [*more.values()][:MOST_EXTRAS]:
             for required in self._requirements(extra):
                 if required.name not in found:

@@ -13,7 +13,7 @@ from wheelfix.knowledge.system import classify
 from wheelfix.loader.missingmodules import MAKES_NAMES, is_made
 from wheelfix.loader.packagecode import imported_modules, package_loads
 from wheelfix.loader.packageloading import module_name, stem
-from wheelfix.loader.requirements import Dependency, Requirements, fits
+from wheelfix.loader.requirements import Dependency, fits, requirements
 from wheelfix.loader.view import SITE_PACKAGES, is_pyd
 from wheelfix.model import CodeFault, Finding, Severity, canonical, dll_key
 from wheelfix.pe.modulenames import LARGEST, group_of, may_make
@@ -337,8 +337,8 @@ def nothing_to_import(subject: Subject) -> Findings:
     )
 
 
-def _required(subject: Subject) -> list[Dependency]:
-    return [one for one in Requirements(subject.distribution.requires, subject.profile).direct() if not one.extra]
+def _required(subject: Subject) -> tuple[Dependency, ...]:
+    return requirements(subject.distribution.requires, subject.profile).direct
 
 
 def _has_parts(subject: Subject) -> bool:

@@ -19,7 +19,7 @@ from wheelfix.loader.followed import followed_imports
 from wheelfix.loader.loadcall import runs_on
 from wheelfix.loader.packagecode import toolkit_code
 from wheelfix.loader.packageloading import module_name
-from wheelfix.loader.requirements import Requirements
+from wheelfix.loader.requirements import requirements
 from wheelfix.loader.view import is_pyd
 from wheelfix.model import (
     Edge,
@@ -204,7 +204,7 @@ def _folder_owner(subject: Subject, paths: Iterable[str]) -> str:
     """
     folders = (base(folder(path)) for path in paths)
     owners = [canonical(name.removesuffix(".libs")) for name in folders if name.endswith(".libs")]
-    required = Requirements(subject.distribution.requires, subject.profile)
+    required = requirements(subject.distribution.requires, subject.profile)
     beside = subject.view.beside
     return next((name for name in owners if name in required and (beside is None or name not in beside)), "")
 

@@ -13,7 +13,7 @@ from wheelfix.base.values import frozen
 from wheelfix.knowledge.families import demangle
 from wheelfix.knowledge.providers import owners_of, who_ships
 from wheelfix.knowledge.system import python_runtime, runtime_file, runtime_needed, toolset_of_build
-from wheelfix.loader.requirements import Requirements
+from wheelfix.loader.requirements import Requirements, requirements
 from wheelfix.model import Edge, Finding, Image, Severity, VcRedist, dll_key, fold
 from wheelfix.pe.version import newest_compiler
 from wheelfix.rules.context import Subject, base, folder, key_of
@@ -190,7 +190,7 @@ def locks_unconstructed_mutex(image: Image) -> bool:
 def needs_vc_runtime(subject: Subject) -> Findings:
     """Say once per wheel which runtime DLLs have to be on the machine."""
     relied = [edge for edge in subject.edges if isinstance(edge.provider, VcRedist)]
-    required = Requirements(subject.distribution.requires, subject.profile)
+    required = requirements(subject.distribution.requires, subject.profile)
     imports = [edge for edge in relied if edge.is_import and not _has_own_runtime(subject, edge, required)]
     own = needs(subject, imports)
     if not own:
