@@ -5,8 +5,7 @@ import pytest
 from tests.support.tables import named_cases
 from tests.support.views import make_view
 from tools.forge import forge_dll
-from wheelfix.loader.loadcall import split_forwarder
-from wheelfix.loader.loading import Loader, Target
+from wheelfix.loader.loading import Loader, Target, split_forwarder
 from wheelfix.loader.profile import Profile
 from wheelfix.model import EdgeKind, Machine, Missing, System
 

@@ -20,8 +20,7 @@ from tests.oracle.observe import observe
 from tests.oracle.wine import Wine
 from tests.support.parts import parts
 from tests.support.views import make_view
-from wheelfix.loader.installations import Distribution
-from wheelfix.loader.places import InstalledSet
+from wheelfix.loader.places import Distribution, InstalledSet
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.resolve import ImportOrders
 from wheelfix.loader.view import SITE_PACKAGES

@@ -8,8 +8,7 @@ import pytest
 
 from tests.support.tables import named_cases
 from tests.support.views import make_view
-from wheelfix.loader.installations import Distribution
-from wheelfix.loader.places import InstalledSet
+from wheelfix.loader.places import Distribution, InstalledSet
 from wheelfix.loader.profile import Profile
 from wheelfix.pycode.importer import ImportEnd, import_end
 

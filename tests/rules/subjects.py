@@ -12,9 +12,9 @@ from wheelfix.archive.faults import ArchiveFault
 from wheelfix.base.options import ScanOptions
 from wheelfix.base.values import replace
 from wheelfix.exam.scan import scan
-from wheelfix.loader.installations import Distribution
 from wheelfix.loader.packageloading import ORDINARY, PackageLoading
 from wheelfix.loader.packages.torch import recognise
+from wheelfix.loader.places import Distribution
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.view import FileView, ViewFile
 from wheelfix.model import (

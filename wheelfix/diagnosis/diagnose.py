@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from packaging.version import Version
 
     from wheelfix.diagnosis.symptoms.stream import Text
-    from wheelfix.loader.installations import Distribution
+    from wheelfix.loader.places import Distribution
 
 
 def diagnose(

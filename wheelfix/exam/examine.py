@@ -11,7 +11,7 @@ from wheelfix.archive.faults import ArchiveFault
 from wheelfix.base.values import distinct, grouped, replace
 from wheelfix.exam.examination import Examination, Progress
 from wheelfix.knowledge.provider_index import provider_index
-from wheelfix.loader.loadcall import MOD_NOT_FOUND, PROC_NOT_FOUND
+from wheelfix.loader.loading import MOD_NOT_FOUND, PROC_NOT_FOUND
 from wheelfix.loader.packageloading import loading_of
 from wheelfix.loader.predict import predict, predict_absent
 from wheelfix.loader.profile import Profile, assumptions, python_of_tags
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
     from wheelfix.base.options import RepairOptions, ScanOptions
     from wheelfix.knowledge.targets import TargetList
-    from wheelfix.loader.installations import Distribution
+    from wheelfix.loader.places import Distribution
     from wheelfix.roots.index import RootIndex
 
 

@@ -23,8 +23,7 @@ from wheelfix.exam.examination import (
 )
 from wheelfix.exam.examine import examine_view
 from wheelfix.exam.wheel import looking_at
-from wheelfix.loader.installations import Distribution, distribution_in
-from wheelfix.loader.places import Environment, open_environment, view_of_folder
+from wheelfix.loader.places import Distribution, Environment, distribution_in, open_environment, view_of_folder
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.requirements import unmet_requirements
 from wheelfix.model import Machine, ScanReport, canonical

@@ -21,8 +21,7 @@ from wheelfix.exam.examination import Examination, FailedInput, Progress, wheels
 from wheelfix.exam.examine import machine_of_tags
 from wheelfix.exam.lockfile import ONLY, Locked, LockedSet, LockParts, read_lockfile
 from wheelfix.exam.wheel import WheelScan
-from wheelfix.loader.installations import Distribution
-from wheelfix.loader.places import InstalledSet, open_environment, view_of_wheel
+from wheelfix.loader.places import Distribution, InstalledSet, open_environment, view_of_wheel
 from wheelfix.loader.profile import Profile, python_of_tags
 from wheelfix.loader.requirements import Requirements, requirements_with_extras
 from wheelfix.loader.view import FileView

@@ -18,8 +18,7 @@ from wheelfix.errors import InputError
 from wheelfix.exam import examine
 from wheelfix.exam.examination import Examination, Progress, faults_of
 from wheelfix.knowledge.families import is_released_whole
-from wheelfix.loader.installations import Distribution
-from wheelfix.loader.places import open_environment, view_of_wheel
+from wheelfix.loader.places import Distribution, open_environment, view_of_wheel
 from wheelfix.loader.view import PE_SUFFIXES, FileView, ViewFile, key_of
 from wheelfix.pe.image import read_image
 from wheelfix.pe.modulenames import read_cimports, read_numpy

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from wheelfix.base.values import distinct, replace
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.providers import owners_of
-from wheelfix.loader.loadcall import MOD_NOT_FOUND
+from wheelfix.loader.loading import MOD_NOT_FOUND
 from wheelfix.loader.packagecode import Absent, FileLoads, PackageLoads, imported_modules, package_loads
 from wheelfix.loader.packageloading import loading_of, module_name
 from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name, is_pyd, once_for_each, parent

@@ -1,4 +1,4 @@
-"""How one process of Windows loads files: where it looks, assemblies, what it has loaded, which need fails."""
+"""How one process of Windows loads files: calls of LoadLibraryEx, where they look, assemblies, which need fails."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import functools
 import posixpath
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import dataclass, distinct, field, replace
+from wheelfix.base.parsing import whole_number
+from wheelfix.base.values import dataclass, distinct, field, frozen, replace
 from wheelfix.errors import InputError
 from wheelfix.knowledge.system import (
     STABLE_ABI_DLLS,
@@ -18,23 +19,6 @@ from wheelfix.knowledge.system import (
     python_of,
     runtime_file,
 )
-from wheelfix.loader.loadcall import (
-    ALTERED_SEARCH_PATH,
-    APPLICATION_DIR,
-    AS_PYTHON_DOES,
-    BAD_EXE_FORMAT,
-    DEFAULT_DIRS,
-    DLL_LOAD_DIR,
-    INVALID_ORDINAL,
-    MOD_NOT_FOUND,
-    PROC_NOT_FOUND,
-    SEARCH_FLAGS,
-    SYSTEM32,
-    USER_DIRS,
-    Failure,
-    runs_on,
-    split_forwarder,
-)
 from wheelfix.loader.view import ABI3T_FOLDER, BASE, FileView, base_name, key_of, parent
 from wheelfix.model import (
     Driver,
@@ -44,6 +28,7 @@ from wheelfix.model import (
     Image,
     Import,
     InView,
+    Machine,
     Malformed,
     MayComeFrom,
     Missing,
@@ -64,6 +49,51 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
     from wheelfix.loader.profile import Profile
+
+DLL_LOAD_DIR = 0x100
+APPLICATION_DIR = 0x200
+USER_DIRS = 0x400
+SYSTEM32 = 0x800
+DEFAULT_DIRS = 0x1000
+ALTERED_SEARCH_PATH = 0x8
+SEARCH_FLAGS = DLL_LOAD_DIR | APPLICATION_DIR | USER_DIRS | SYSTEM32 | DEFAULT_DIRS
+AS_PYTHON_DOES = DEFAULT_DIRS | DLL_LOAD_DIR
+"""What CPython uses for extension modules and ctypes, and torch for its own DLLs."""
+
+FILE_NOT_FOUND = 2
+PATH_NOT_FOUND = 3
+MOD_NOT_FOUND = 126
+PROC_NOT_FOUND = 127
+INVALID_ORDINAL = 182
+BAD_EXE_FORMAT = 193
+
+
+@frozen
+class Failure:
+    """Why a load fails: the code, and the way from the module that was asked for to the true cause."""
+
+    code: int
+    chain: tuple[str, ...]
+    """View paths of the modules passed through; the last is the cause, a plain DLL name if it is missing."""
+    detail: str = ""
+    mapped: tuple[str, ...] = field(default=(), compare=False)
+    """View paths of everything that the load had mapped when it gave up."""
+
+
+def runs_on(image: Machine, process: Machine) -> bool:
+    """Whether an image of one machine type can be mapped into a process of another."""
+    return image is process or (process is Machine.AMD64 and image is Machine.ARM64EC)
+
+
+def split_forwarder(target: str) -> tuple[str, Symbol]:
+    """Take ``libomp.dll.KMP_CALLOC`` or ``NTDLL.#12`` apart: the module, with its ``.dll``, and the symbol."""
+    module, _, symbol = target.rpartition(".")
+    name = module if "." in module else module + ".dll"
+    ordinal = whole_number(symbol[1:]) if symbol[:1] == "#" else None
+    return name, symbol if ordinal is None else ordinal
+
+
+# ------------------------------------------------------------------------------------------------------- assemblies
 
 OF_A_DLL = 2
 """The identifier of the manifest that a DLL is loaded with."""
@@ -149,6 +179,8 @@ def _joined(folder: str, below: str) -> str | None:
     path = posixpath.normpath(f"./{folder}/{below}".replace("\\", "/"))
     return None if path.split("/")[0] == ".." else path.removeprefix(".") if path == "." else path
 
+
+# ------------------------------------------------------------------------------------------- a machine, a process
 
 MAX_LOOKUPS = 300_000
 """Imports that all loads of a package may look up together; vtk, with 368 images, needs ten thousand."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import regex
 from wheelfix.base.values import distinct, frozen, replace
-from wheelfix.loader.loadcall import AS_PYTHON_DOES
+from wheelfix.loader.loading import AS_PYTHON_DOES
 from wheelfix.loader.packageloading import extension_modules, loading_of, module_name
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name, key_of, once_for_each, parent

@@ -16,7 +16,7 @@ from wheelfix.base.inputfiles import listed_modules
 from wheelfix.base.parsing import regex
 from wheelfix.base.values import frozen
 from wheelfix.loader import packages
-from wheelfix.loader.loadcall import AS_PYTHON_DOES, MOD_NOT_FOUND, Failure
+from wheelfix.loader.loading import AS_PYTHON_DOES, MOD_NOT_FOUND, Failure
 from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name, once_for_each, parent
 from wheelfix.model import Image, LoadEvent, Machine, canonical, dll_key
 

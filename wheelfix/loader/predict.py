@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.winerrors import message_text
-from wheelfix.loader.loadcall import (
+from wheelfix.loader.loading import (
     BAD_EXE_FORMAT,
     FILE_NOT_FOUND,
     INVALID_ORDINAL,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.values import frozen, replace
 from wheelfix.loader.followed import FollowedImports, top_level
-from wheelfix.loader.loadcall import AS_PYTHON_DOES, MOD_NOT_FOUND, Failure
+from wheelfix.loader.loading import AS_PYTHON_DOES, MOD_NOT_FOUND, Failure
 from wheelfix.loader.packagecode import FileLoads, PackageLoads, imported_modules
 from wheelfix.loader.packageloading import ENTRIES, loading_of
 from wheelfix.loader.view import SITE_PACKAGES, base_name, is_pyd, key_of, parent

@@ -14,16 +14,17 @@ from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.system import STABLE_ABI_DLLS, python_of
 from wheelfix.loader.evidence import PackageHabits, ProviderChain
 from wheelfix.loader.followed import FollowedImports
-from wheelfix.loader.loadcall import (
+from wheelfix.loader.loading import (
     ALTERED_SEARCH_PATH,
     AS_PYTHON_DOES,
     DEFAULT_DIRS,
     MOD_NOT_FOUND,
     PATH_NOT_FOUND,
     PROC_NOT_FOUND,
+    Loader,
+    Target,
     runs_on,
 )
-from wheelfix.loader.loading import Loader, Target
 from wheelfix.loader.packagecode import PackageLoads, imported_modules, package_loads
 from wheelfix.loader.packageloading import (
     ENTRIES,

@@ -18,7 +18,7 @@ from wheelfix.errors import CannotRepair, NetworkFailure, UsageError, shown_url
 from wheelfix.exam.examine import examine_again
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.provider_index import known_sha256, trusted_by
-from wheelfix.loader.loadcall import split_forwarder
+from wheelfix.loader.loading import split_forwarder
 from wheelfix.loader.packagecode import names_in_code
 from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name, key_of
 from wheelfix.model import (

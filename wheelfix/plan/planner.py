@@ -21,7 +21,7 @@ from wheelfix.knowledge.provider_index import vendor_of
 from wheelfix.knowledge.providers import pip_packages
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.evidence import FOLDER_NOT_CHECKED
-from wheelfix.loader.loadcall import runs_on
+from wheelfix.loader.loading import runs_on
 from wheelfix.loader.packagecode import declared_folders
 from wheelfix.loader.places import member_path
 from wheelfix.loader.resolve import resolve

@@ -63,8 +63,7 @@ from wheelfix.pycode.windows import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from wheelfix.loader.loadcall import Failure
-    from wheelfix.loader.loading import Loader
+    from wheelfix.loader.loading import Failure, Loader
     from wheelfix.loader.profile import Profile
     from wheelfix.model import Edge, EdgeKind
     from wheelfix.pycode.reading import CodeReading

@@ -8,7 +8,7 @@ import re
 from pathlib import PurePath, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.loadcall import AS_PYTHON_DOES, MOD_NOT_FOUND
+from wheelfix.loader.loading import AS_PYTHON_DOES, MOD_NOT_FOUND
 from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name
 from wheelfix.model import canonical
 from wheelfix.pycode.budget import MAX_TEXT

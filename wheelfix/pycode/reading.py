@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import regex
 from wheelfix.base.values import frozen
-from wheelfix.loader.loadcall import MOD_NOT_FOUND, Failure
+from wheelfix.loader.loading import MOD_NOT_FOUND, Failure
 from wheelfix.model import CodeFolder, UnreadCall
 from wheelfix.pycode.budget import FILE_STEPS, PYTHON_ERRORS, CodeBudget
 from wheelfix.pycode.importer import new_run

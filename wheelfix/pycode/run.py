@@ -41,7 +41,7 @@ PyValue: TypeAlias = Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from wheelfix.loader.loadcall import Failure
+    from wheelfix.loader.loading import Failure
     from wheelfix.pycode.calls import Attributes, Calls
     from wheelfix.pycode.expressions import ExpressionValues
     from wheelfix.pycode.importer import Importer

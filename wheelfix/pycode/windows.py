@@ -13,8 +13,7 @@ from wheelfix.base.parsing import regex
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.providers import module_owners, owners_of
 from wheelfix.knowledge.system import classify, runtime_file
-from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND, Failure
-from wheelfix.loader.loading import Loader, Target
+from wheelfix.loader.loading import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND, Failure, Loader, Target
 from wheelfix.loader.packageloading import startup_at
 from wheelfix.loader.view import SITE_PACKAGES, VENV_SETTINGS, FileView, base_name, parent
 from wheelfix.model import (

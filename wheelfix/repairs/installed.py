@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from wheelfix.base.options import RepairOptions
-    from wheelfix.loader.installations import Distribution
+    from wheelfix.loader.places import Distribution
     from wheelfix.roots.index import RootIndex
 
 SCHEMA = "wheelfix.journal/2"

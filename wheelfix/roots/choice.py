@@ -19,7 +19,7 @@ from wheelfix.knowledge.cards import capability_of_arch, library_release
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.system import classify, runtime_file
-from wheelfix.loader.loadcall import split_forwarder
+from wheelfix.loader.loading import split_forwarder
 from wheelfix.model import Image, ImageFacts, Machine, Malformed, Symbol, dll_key, fold, spelled
 from wheelfix.roots import root as tree
 from wheelfix.roots.release import (

@@ -13,7 +13,7 @@ from wheelfix.knowledge.cuda import cuda_table, published_builds, release_of_loc
 from wheelfix.knowledge.system import STABLE_ABI_DLLS, python_exports, python_of, stable_abi, undecided_in_python
 from wheelfix.knowledge.tables import table_date
 from wheelfix.loader.followed import followed_imports, top_level
-from wheelfix.loader.loadcall import MOD_NOT_FOUND
+from wheelfix.loader.loading import MOD_NOT_FOUND
 from wheelfix.loader.packagecode import imported_modules
 from wheelfix.loader.packageloading import extension_modules, folder_python, is_stable_ending, module_name, stem
 from wheelfix.loader.requirements import fits, holds_on_target, parse_requirement

@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from wheelfix.archive.metadata import WheelInfo
     from wheelfix.base.options import ScanOptions
     from wheelfix.knowledge.targets import TargetList
-    from wheelfix.loader.installations import Distribution
     from wheelfix.loader.packageloading import PackageLoading, Startup
+    from wheelfix.loader.places import Distribution
     from wheelfix.loader.profile import Profile
     from wheelfix.pe.gpucode import GpuCode
 

@@ -16,7 +16,7 @@ from wheelfix.knowledge.families import family_of, is_mangled
 from wheelfix.knowledge.providers import owners_of
 from wheelfix.knowledge.system import is_debug_python, python_of
 from wheelfix.loader.followed import followed_imports
-from wheelfix.loader.loadcall import runs_on
+from wheelfix.loader.loading import runs_on
 from wheelfix.loader.packagecode import toolkit_code
 from wheelfix.loader.packageloading import module_name
 from wheelfix.loader.requirements import requirements

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.base.values import distinct, frozen, grouped
 from wheelfix.knowledge.system import runtime_file
-from wheelfix.loader.loadcall import BAD_EXE_FORMAT, INVALID_ORDINAL, MOD_NOT_FOUND, PROC_NOT_FOUND, runs_on
+from wheelfix.loader.loading import BAD_EXE_FORMAT, INVALID_ORDINAL, MOD_NOT_FOUND, PROC_NOT_FOUND, runs_on
 from wheelfix.loader.resolve import ImportOrders, orders_of
 from wheelfix.loader.view import BASE, is_pyd
 from wheelfix.model import Edge, EdgeKind, Finding, Image, LoadOutcome, Severity, Symbol, VcRedist, canonical, dll_key

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.system import runtime_file
-from wheelfix.loader.loadcall import runs_on
+from wheelfix.loader.loading import runs_on
 from wheelfix.loader.packagecode import imported_modules
 from wheelfix.loader.packageloading import module_name
 from wheelfix.loader.view import is_pyd

@@ -27,7 +27,7 @@ from wheelfix.exam.wheel import WheelScan
 from wheelfix.knowledge.system import classify, runtime_file
 from wheelfix.knowledge.winerrors import NOT_FOUND, deviation, shown_by
 from wheelfix.loader.followed import followed_imports, top_level
-from wheelfix.loader.loadcall import MOD_NOT_FOUND
+from wheelfix.loader.loading import MOD_NOT_FOUND
 from wheelfix.loader.packageloading import extension_modules, has_entry, loading_of, module_name
 from wheelfix.loader.predict import absent_folder_code, error_line, predict_absent, shown_path
 from wheelfix.loader.profile import Profile
