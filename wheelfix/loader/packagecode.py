@@ -1,4 +1,4 @@
-"""What an ordinary package loads when it is imported, and which DLLs its code names."""
+"""What an ordinary package loads when it is imported, which DLLs its code names, what of it cannot be imported."""
 
 from __future__ import annotations
 
@@ -9,13 +9,26 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import regex
 from wheelfix.base.values import distinct, frozen, replace
-from wheelfix.loader.loading import AS_PYTHON_DOES
-from wheelfix.loader.packageloading import extension_modules, loading_of, module_name
+from wheelfix.knowledge.system import STABLE_ABI_DLLS, python_of
+from wheelfix.loader.loading import AS_PYTHON_DOES, MOD_NOT_FOUND, PROC_NOT_FOUND
+from wheelfix.loader.packageloading import (
+    ENTRIES,
+    entry_name,
+    extension_modules,
+    has_entry,
+    is_for_another_python,
+    is_stable_ending,
+    loading_of,
+    module_files,
+    module_name,
+    stem,
+)
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name, key_of, once_for_each, parent
-from wheelfix.model import CodeFolder, Image, LoadEvent, UnreadCall, dll_key, fold
+from wheelfix.model import CodeFolder, Image, LoadEvent, LoadOutcome, UnreadCall, dll_key, fold
 from wheelfix.pycode.budget import CodeBudget, budget_of, separate_budget
 from wheelfix.pycode.sourcecode import (
+    NO_MODULE,
     NOT_LOADED,
     SOURCE_LIMIT,
     WORDS,
@@ -398,3 +411,77 @@ def _strings(source: str, path: str, budget: CodeBudget) -> Iterator[str]:
 
 def _last(text: str) -> str:
     return re.split(r"[\\/]", text)[-1].strip()
+
+
+# ------------------------------------------------------------------------------------- what Python cannot import
+
+_LOADERS = (b"spec_from_file_location", b"ExtensionFileLoader", b"load_dynamic")
+"""What loads a module by its path, under a name that is given."""
+_LIBRARY_LOADERS = (b"load_library(", b"LoadLibrary(", b"CDLL(", b"PyDLL(", b"WinDLL(")
+"""What loads a file that is not a module: torch.ops.load_library, ctypes."""
+
+
+def unimportable_modules(view: FileView, profile: Profile) -> list[LoadOutcome]:
+    """The modules that Python cannot import; those that the package's code does without are guarded."""
+    found = {outcome.event.module: outcome for outcome in (*_for_others(view, profile), *_without_entry(view, profile))}
+    if not found:
+        return []
+    absent = [module for module, outcome in found.items() if outcome.code == MOD_NOT_FOUND]
+    imported = {**imported_modules(view, found.keys() - absent), **imported_modules(view, absent, NO_MODULE)}
+    return [
+        replace(outcome, event=replace(outcome.event, guarded=imported.get(module, True)))
+        for module, outcome in found.items()
+    ]
+
+
+def _for_others(view: FileView, profile: Profile) -> Iterator[LoadOutcome]:
+    """Modules of which there are only files for other Pythons; wheels for several Pythons have one for each."""
+    files = module_files(view)
+    paths = [path for path in files if not is_for_another_python(view, path, files, profile)]
+    fitting = set(extension_modules(view, profile))
+    if len(fitting) == len(paths):
+        return
+    there = {module_name(path) for path in fitting}
+    for path in paths:
+        module = module_name(path)
+        if path not in fitting and module not in there and f"{path.rpartition('/')[0]}/{stem(path)}.py" not in view:
+            there.add(module)
+            if is_stable_ending(path):
+                detail = "no Python for Windows looks for a file whose name ends like this"
+            elif profile.python is None:
+                detail = f"its name says that it is not for {profile.machine}"
+            else:
+                detail = f"its name says that it is for another Python than {profile.python[0]}.{profile.python[1]}"
+            yield LoadOutcome(LoadEvent(path, "module", module), MOD_NOT_FOUND, (base_name(path),), detail)
+
+
+def _without_entry(view: FileView, profile: Profile) -> Iterator[LoadOutcome]:
+    """Modules that do not export the function that Python calls to import them."""
+    old = profile.python is not None and profile.python[0] == 2
+    entries = ("init",) if old else ENTRIES
+    for path in extension_modules(view, profile):
+        image, name = view.image(path), entry_name(path)
+        if not isinstance(image, Image) or has_entry(view, path, entries):
+            continue
+        if _is_module(image, entries) and not _is_loaded_as(view, image, entries, name):
+            detail = f"it does not export {entries[0]}{name}"
+            yield LoadOutcome(LoadEvent(path, "module", module_name(path)), PROC_NOT_FOUND, (base_name(path),), detail)
+
+
+def _is_loaded_as(view: FileView, image: Image, entries: tuple[str, ...], stem: str) -> bool:
+    """Whether code loads a module by its path, under the name that it was built as, as torchcodec does.
+
+    A file without any entry is a library, for code that names it and loads libraries: torchvision's image.pyd.
+    """
+    built = [name.removeprefix(entry) for name in image.exports.names for entry in entries if name.startswith(entry)]
+    names = [name.encode() for name in built] or [f'"{stem}"'.encode(), f"'{stem}'".encode()]
+    if next(python_code(view, _LOADERS if built else _LIBRARY_LOADERS), None) is None:
+        return False
+    return next(python_code(view, tuple(names)), None) is not None
+
+
+def _is_module(image: Image, entries: tuple[str, ...]) -> bool:
+    """Whether a file has to do with Python at all: it has an entry of another name, or calls the interpreter."""
+    if any(name.startswith(entries) for name in image.exports.names):
+        return True
+    return any(python_of(item.dll) or dll_key(item.dll) in STABLE_ABI_DLLS for item in image.imports)
