@@ -234,7 +234,7 @@ class ProviderChain:
         self.adds_cuda = adds_toolkit(loading, view)
         self.habits = habits
         self.dependencies = DependencyTree(requires, profile, lambda: self.optional, self.beside)
-        self._answers: dict[str, list[tuple[Dependency, ProviderAnswer]]] = {}
+        self._answers: dict[tuple[str, str, str], ProviderAnswer] = {}
         self._unclear_names: dict[str, Provider | None] = {}
 
     @functools.cached_property
@@ -269,8 +269,9 @@ class ProviderChain:
         runtime = runtime_file(name)
         if runtime is not None and runtime.debug:  # nobody gives these away; to ask would follow the package's code
             return None
-        answers = self._ask(name)
-        required = [(dependency, answer) for dependency, answer in answers if self._is_required(dependency)]
+        certain = self.dependencies.certain if not self.beside.complete else ()
+        absent = [one for one in certain if one.name not in self.beside and one.name not in self.beside.absent]
+        required = [(one, self._answer(one, name)) for one in absent]  # before the code is asked what it imports
         for dependency, answer in required:
             if answer.ships is Ships.YES or (answer.ships is Ships.SOME and answer.newest):  # pip takes the newest
                 return self._owned(name, dependency, steps, answer.folders, answer.having or answer.between)
@@ -280,19 +281,16 @@ class ProviderChain:
                 only = owner.only if answer.ships is Ships.NO else ""
                 return self._owned(name, dependency, steps, owner.folders, only=only)
         if name not in self._unclear_names:  # the folders do not matter to it, and it reads the package's code
-            self._unclear_names[name] = self._unclear(name, answers)
+            self._unclear_names[name] = self._unclear(name)
         return self._assumed(name) or self._unclear_names[name]
 
-    def _is_required(self, dependency: Dependency) -> bool:
-        """Whether an installer adds a distribution, and its files are known."""
-        return not (dependency.extra or dependency.imported or dependency.name in self.beside.absent)
-
-    def _unclear(self, name: str, answers: list[tuple[Dependency, ProviderAnswer]]) -> Provider | None:
+    def _unclear(self, name: str) -> Provider | None:
         """Who may provide a DLL without a known provider, else why those that should have it do not."""
         unsure: list[tuple[str, str]] = []
         unknown: list[tuple[str, str]] = []
         without: list[str] = []
-        for dependency, answer in answers:
+        for dependency in self._absent_or_assumed():
+            answer = self._answer(dependency, name)
             if dependency.name in self.beside.absent and answer.ships is not Ships.NO:
                 unsure.append((str(dependency), f"{dependency}: {self.beside.absent[dependency.name]}"))
             elif dependency.imported:
@@ -448,19 +446,15 @@ class ProviderChain:
             one = wanted[module]
             yield AbsentModule(module, one.name, str(one), file, sure=False, specifier=one.specifier)
 
-    def _ask(self, name: str) -> list[tuple[Dependency, ProviderAnswer]]:
-        """What the index says about each dependency whose files are not here, asked once for each name."""
-        key = dll_key(name)
-        if key not in self._answers:
-            self._answers[key] = [(one, self._answer(one, name)) for one in self._absent_or_assumed()]
-        return self._answers[key]
-
     def _answer(self, dependency: Dependency, name: str) -> ProviderAnswer:
-        index, machine = provider_index(), self.profile.machine
-        try:
-            return index.ships(dependency.name, dependency.specifier, name, machine)
-        except ValueError:  # a specifier that is not valid
-            return index.ships(dependency.name, "", name, machine)
+        """What the index says about a dependency whose files are not here, asked once for each name."""
+        key, machine = (dependency.name, dependency.specifier, dll_key(name)), self.profile.machine
+        if key not in self._answers:
+            try:
+                self._answers[key] = provider_index().ships(dependency.name, dependency.specifier, name, machine)
+            except ValueError:  # a specifier that is not valid
+                self._answers[key] = provider_index().ships(dependency.name, "", name, machine)
+        return self._answers[key]
 
     def _absent_or_assumed(self) -> list[Dependency]:
         """The dependencies whose files are not in the view, so that only the index can answer for them."""

@@ -243,10 +243,16 @@ class DependencyTree:
         self._profile, self._imported, self._beside = profile, imported, beside
 
     @functools.cached_property
-    def all(self) -> tuple[Dependency, ...]:
-        """The direct ones first, then what these require, and so on; those of extras and of imports last."""
+    def certain(self) -> tuple[Dependency, ...]:
+        """The direct ones first, then what these require, and so on; none of extras and of imports."""
         found = {dependency.name: dependency for dependency in self.required.direct}
         self._follow(found)
+        return tuple(found.values())
+
+    @functools.cached_property
+    def all(self) -> tuple[Dependency, ...]:
+        """Those, then the ones that code imports, then those of extras."""
+        found = {dependency.name: dependency for dependency in self.certain}
         for name in self._imported():
             found.setdefault(name, Dependency(name, imported=True))
         self._follow(found)
