@@ -114,8 +114,11 @@ class PackageLoads:
     extensions: tuple[LoadEvent, ...] = ()
     coded: tuple[str, ...] = ()
     """The Python files in whose code there are names of what loads DLLs, and that were read for that."""
-    first: tuple[str, ...] = ()
-    """Folders that the code of delvewheel adds before anything else, where no other code had to be read."""
+
+    @property
+    def first(self) -> tuple[str, ...]:
+        """Folders that the code of delvewheel adds before anything else, where no other code had to be read."""
+        return () if self.coded else self.added
 
     @property
     def added(self) -> tuple[str, ...]:
@@ -146,7 +149,7 @@ def package_loads(view: FileView, profile: Profile) -> PackageLoads:
     patched = None if reads_all else _only_patched(view, named, modules)
     if patched is not None:
         files = tuple(FileLoads(folder.file, (folder.folder,), folders=(folder,)) for folder in patched)
-        return PackageLoads(files, extensions, first=distinct(folder.folder for folder in patched))
+        return PackageLoads(files, extensions)
     budget = budget_of(view)
     coded = {
         path: source

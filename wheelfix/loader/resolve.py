@@ -6,7 +6,7 @@ import functools
 import re
 from typing import TYPE_CHECKING, TypeAlias
 
-from wheelfix.base.values import distinct, frozen, replace
+from wheelfix.base.values import distinct, frozen, grouped, replace
 from wheelfix.errors import InputError
 from wheelfix.knowledge.companions import CompanionNeed, companions_of, depends_on_version, needs_in_practice
 from wheelfix.knowledge.cuda import release_of_product
@@ -62,7 +62,7 @@ from wheelfix.pe.version import read_version
 from wheelfix.pycode.sourcecode import python_code
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from wheelfix.loader.places import InstalledSet
     from wheelfix.loader.profile import Profile
@@ -234,15 +234,12 @@ def load_in(process: Loader, event: LoadEvent, flags: int = AS_PYTHON_DOES) -> L
     return Loaded(event, failure, process.edges, process.touched)
 
 
-def load_in_any_order(
-    process: Loader, events: Iterable[LoadEvent], flags: dict[str, int] | None = None
-) -> dict[str, Loaded]:
+def load_in_any_order(process: Loader, events: Iterable[LoadEvent], flags: Mapping[str, int]) -> dict[str, Loaded]:
     """Load several files in one process; those that failed are tried again as long as one more succeeds."""
-    own = flags or {}
-    done = {event.path: load_in(process, event, own.get(event.path, AS_PYTHON_DOES)) for event in events}
+    done = {event.path: load_in(process, event, flags.get(event.path, AS_PYTHON_DOES)) for event in events}
     for _ in range(ROUNDS):
         again = [loaded.event for loaded in done.values() if loaded.failure]
-        done.update({event.path: load_in(process, event, own.get(event.path, AS_PYTHON_DOES)) for event in again})
+        done.update({event.path: load_in(process, event, flags.get(event.path, AS_PYTHON_DOES)) for event in again})
         if all(done[event.path].failure for event in again):
             break
     return done
@@ -326,13 +323,8 @@ class FreshProcesses:
 
     def _loads_of_code(self) -> Iterator[Loaded]:
         """What Python code loads; of several files that load a DLL, one that fails without being caught decides."""
-        files: dict[str, list[FileLoads]] = {}
-        for file in self.loads.files if self.loads.coded else ():
-            files.setdefault(file.path, []).append(file)
-        found: dict[str, list[Loaded]] = {}
-        for path, own in files.items():
-            for loaded in self._run(path, own):
-                found.setdefault(loaded.event.path, []).append(loaded)
+        read = self.loads.files if self.loads.coded else ()
+        found = grouped((loaded.event.path, loaded) for file in read for loaded in self._run(file))
         for end in self.followed.tops.values():
             for loaded in _loads_of(end):
                 if loaded.event.path not in found:
@@ -340,28 +332,26 @@ class FreshProcesses:
         for loads in found.values():
             yield min(loads, key=lambda loaded: (loaded.event.guarded, loaded.failure is None))
 
-    def _run(self, path: str, files: list[FileLoads]) -> Iterator[Loaded]:
+    def _run(self, file: FileLoads) -> Iterator[Loaded]:
         """Load what a Python file loads, in any order, after it was imported."""
-        end = self.followed.started(path)
-        done = self._load_all(end, files)
-        if path not in end.ran and any(loaded.failure for loaded in done.values()):
-            end = self.followed.running(path)
-            done = self._load_all(end, files)
-        late = {path for file in files for path in file.late}
+        end = self.followed.started(file.path)
+        done = self._load_all(end, file)
+        if file.path not in end.ran and any(loaded.failure for loaded in done.values()):
+            end = self.followed.running(file.path)
+            done = self._load_all(end, file)
         failing = end.fault.target if end.fault is not None else ""
-        for event in (event for file in files for event in file.events):
+        for event in file.events:
             # Where it is known how the import ends, it does without what it has not loaded.
-            without = end.decided and path in end.ran and event.path not in {*end.loaded, *late, failing}
+            without = end.decided and file.path in end.ran and event.path not in {*end.loaded, *file.late, failing}
             loaded = self._through(end, event) if event.path in end.done else done[event.path]
             yield replace(loaded, event=replace(event, guarded=event.guarded or without))
 
-    def _load_all(self, end: ImportEnd, files: list[FileLoads]) -> dict[str, Loaded]:
+    def _load_all(self, end: ImportEnd, file: FileLoads) -> dict[str, Loaded]:
         """Load what a file loads in a process in which an import was carried out, and what the file adds."""
         process = self._after(end)
         self._of_code.append(process)
-        process.add_folders(folder for file in files for folder in file.added)
-        flags = {path: own for file in files for path, own in file.flags}
-        return load_in_any_order(process, (event for file in files for event in file.events), flags)
+        process.add_folders(file.added)
+        return load_in_any_order(process, file.events, dict(file.flags))
 
     def _extension(self, event: LoadEvent) -> Loaded:
         folder = parent(event.path)
@@ -382,7 +372,7 @@ class FreshProcesses:
         process = self.blank.fork()
         process.add_folders(self.loads.added)
         ordered = sorted(found, key=lambda loaded: loaded.failure is not None)
-        done = load_in_any_order(process, (loaded.event for loaded in ordered))
+        done = load_in_any_order(process, (loaded.event for loaded in ordered), {})
         return frozenset(path for path, loaded in done.items() if loaded.failure is None)
 
     def _settled(self, loaded: Loaded, possible: bool) -> Loaded:
