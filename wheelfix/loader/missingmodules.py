@@ -122,15 +122,6 @@ def _prefixes(name: str) -> list[str]:
     return list(itertools.accumulate(name.split("."), "{}.{}".format))
 
 
-def _statements(view: FileView, path: str) -> list[Statement]:
-    """The import statements of a file, found once; of a large one those before its first definition."""
-    known: dict[str, list[Statement]] = view.code_notes.setdefault("imports", {})
-    if path not in known:
-        text = python_source(view, path).decode("utf-8", "replace")
-        known[path] = [*_imports(text if len(text) <= SOURCE_LIMIT else before_definitions(text))]
-    return known[path]
-
-
 def is_made(view: FileView, module: str, text: str) -> bool:
     """Whether code that makes modules, or has them looked for elsewhere, shows that one is among them.
 
@@ -168,8 +159,6 @@ class MissingModules:
         self._by: dict[str, str] = {}
         """The module that named each of these first."""
         self._gone: dict[str, bool] = {}
-        self._private: dict[tuple[str, str, str], tuple[str, ...]] = {}
-        """By package, module and names of an import statement: the private modules that no file is."""
         self.named: dict[str, str] = {}
         self.perhaps: dict[str, str] = {}
         """Names that the code of their package may define instead: only following the import tells."""
@@ -233,10 +222,11 @@ class MissingModules:
 
         ``import PIL`` works without ``PIL._imagingmath``, and ``import PIL.ImageMath`` does not.
         """
+        run = {self._view.module_file(module) for module in self._run}
         for path in self._code() if self._extensions else ():
-            gone = {*self._private_and_gone(path)} if counts(path) else set[str]()
-            module = _module_of(path) if gone else ""
-            for name in sorted(gone.difference(self.named, self.perhaps)) if module not in self._run else ():
+            gone = {*self._private_and_gone(path)} if path not in run and counts(path) else set[str]()
+            for name in sorted(gone.difference(self.named, self.perhaps)):
+                module = _module_of(path)
                 way = self._way_from_users(name, module) if self._imports_for_certain(module, name) else {}
                 user = next(reversed(way.values()), "")
                 first, made = self._certain_importer(name, way, user) if way else ("", False)
@@ -294,13 +284,10 @@ class MissingModules:
     def _private_and_gone(self, path: str) -> Iterator[str]:
         """The private modules that no file is and that a file imports."""
         package = module_name(path).rpartition(".")[0]
-        for _, module, names in _statements(self._view, path):
-            if ("_" in names or "_" in module) and (module[:1] == "." or module.partition(".")[0] == self._top):
-                private = self._private.get((package, module, names))
-                if private is None:
-                    origin, *found = _modules_of(package, Statement("", module, names))
-                    private = self._private[package, module, names] = tuple(self._gone_of(origin, *found))
-                yield from private
+        for one in _imports(python_source(self._view, path).decode("utf-8", "replace")):
+            private = "_" in one.names or "_" in one.module
+            if private and (one.module[:1] == "." or one.module.partition(".")[0] == self._top):
+                yield from self._gone_of(*_modules_of(package, one))
 
     def _gone_of(self, origin: str, *names: str) -> Iterator[str]:
         """What an import statement names that can only be a private module, and is none; a star may bring any name."""
@@ -433,8 +420,7 @@ class MissingModules:
         self._left -= code is not None
         package, at_import = module if path.endswith("/__init__.py") else module.rpartition(".")[0], set[object]()
         under = module in self._under
-        statements = _statements(self._view, path) if code is not None else ()
-        for statement in sorted(statements, key=lambda one: bool(one.indent)):
+        for statement in sorted(_imports(code or ""), key=lambda one: bool(one.indent)):
             indent, source, names = statement
             if indent and self._later is not None and package != module:
                 continue  # few of these are certain, and those of a package itself, as kumoai.rfm.backend.local has one
