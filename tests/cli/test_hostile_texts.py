@@ -91,7 +91,7 @@ FILES = {
     "brackets": lambda size: "[" * size + "wheelfix",
     "dots": lambda size: "a" + ".a" * (size // 2) + "=1",
     "quotes": lambda size: "wheelfix '\"" * (size // 11),
-    "keys": lambda size: "[tool.wheelfix]\n" + "".join(f"k{number}=1\n" for number in range(size // 9)),
+    "keys": lambda size: "[tool.wheelfix]\n" + "".join(f"k{number}=1\n" for number in range(size // 27)),
     "tables": lambda size: "".join(f"[tool.wheelfix.t{number}]\n" for number in range(size // 24)),
     "long key": lambda size: "[tool.wheelfix]\n" + "k" * size + "=1",
     "nested": lambda size: "[tool.wheelfix]\na=" + "[" * size,
