@@ -8,6 +8,7 @@ import html
 import itertools
 import mimetypes
 import re
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
@@ -445,12 +446,12 @@ def fitting_wheels(
         wheels = [one for one in offered[version] if pinned or not one.file.yanked]
         for python, ranks_of in ranks:
             best = [
-                (rank, _reversed(one.build), one.file.name, one.file)
-                for one in wheels
+                (-rank, one.build, one.file)
+                for one in sorted(wheels, key=lambda one: one.file.name)
                 if (rank := one.rank(ranks_of)) is not None and _is_for(one.file.requires_python, python)
             ]
             if best:
-                yield version, min(best, key=lambda one: one[:3])[3]
+                yield version, max(best, key=itemgetter(0, 1))[2]
                 break
 
 
@@ -460,11 +461,6 @@ def _allowed(offered: Offers, specifier: SpecifierSet) -> list[Version]:
     if len(wanted) > MOST_CLAUSES:
         raise InputError("no version is chosen", because=f"there are more than {MOST_CLAUSES} conditions")
     return list(wanted.filter(offered)) or list(wanted.filter(offered, prereleases=True))
-
-
-def _reversed(build: tuple[int, str]) -> tuple[int, tuple[int, ...]]:
-    """Return a key by which higher build numbers come first."""
-    return -build[0], tuple(-ord(letter) for letter in build[1])
 
 
 @functools.lru_cache(MOST_RULES)

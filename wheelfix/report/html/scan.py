@@ -210,11 +210,8 @@ def _facts(report: ScanReport, context: Context) -> Html:
 
 def _notice(failure: FailedInput) -> Html:
     said = el("p", el("b", f"{failure.words.capitalize()}. "), str(failure.error))
-    return el("div", said, _hint(failure), class_="notice")
-
-
-def _hint(failure: FailedInput) -> Html | None:
-    return el("p", failure.error.hint, class_="hint") if failure.error.hint else None
+    hint = el("p", failure.error.hint, class_="hint") if failure.error.hint else None
+    return el("div", said, hint, class_="notice")
 
 
 # ------------------------------------------------------------------------------------------- repairs and comparisons
