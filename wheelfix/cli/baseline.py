@@ -8,6 +8,7 @@ sizes and wording play no part, so that a baseline outlives releases of the whee
 from __future__ import annotations
 
 import json
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from wheelfix.base.parsing import read_json, with_schema
@@ -52,15 +53,8 @@ class KnownFinding:
             gathered,
         )
 
-    @property
-    def sort_key(self) -> tuple[str, ...]:
-        """Where the entry stands in the file."""
-        return (self.distribution, self.code, self.subject, self.detail, *self.paths)
-
     def covers(self, other: KnownFinding) -> bool:
-        """Whether a finding with that entry is known by this one: the same, and not worse than it was."""
-        if (self.distribution, self.code) != (other.distribution, other.code):
-            return False
+        """Whether a finding of the same code is known by this one: about the same, and not worse than it was."""
         if _WORST_FIRST.index(other.severity) < _WORST_FIRST.index(self.severity):
             return False
         if other.paths:
@@ -88,7 +82,7 @@ class Baseline:
     def of(cls, reports: Iterable[ScanReport]) -> Baseline:
         """Return a baseline that knows everything these reports found."""
         found = {KnownFinding.from_finding(report, finding) for report in reports for finding in report.findings}
-        return cls(tuple(sorted(found, key=lambda entry: entry.sort_key)))
+        return cls(tuple(sorted(found, key=attrgetter("distribution", "code", "subject", "detail", "paths"))))
 
     @classmethod
     def read(cls, path: Path) -> Baseline:
