@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from wheelfix.base.parsing import regex
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.providers import module_owners, owners_of
-from wheelfix.knowledge.system import classify, runtime_file
+from wheelfix.knowledge.system import classify, runtime_file, system_dlls
 from wheelfix.loader.loading import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND, Failure, Loader, Target
 from wheelfix.loader.packageloading import startup_at
 from wheelfix.loader.view import SITE_PACKAGES, VENV_SETTINGS, FileView, base_name, parent
@@ -544,6 +544,9 @@ class WindowsMachine:
     def names(self, text: str) -> list[str]:
         """The names in a folder."""
         path = self.view_path(text)
+        if path in WINDOWS:
+            self.asked = True  # programs put their own files there, too
+            return sorted(system_dlls(self.profile.machine)) if path == WINDOWS[1] else []
         found = self.files.names(path)
         if found is None:
             raise Undecided(f"what is in the folder {text} is not known")
