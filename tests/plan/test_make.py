@@ -127,3 +127,11 @@ def test_delvewheel_that_writes_nothing_is_a_refusal(tmp_path):
         run_delvewheel(wheel, root_of(tmp_path), (), tmp_path / "second", 0x21 << 16)
     assert "already repaired" in str(caught.value)
     assert "--layout beside" in caught.value.hint
+
+
+def test_a_module_that_only_compiled_ones_need_stops_a_repair(tmp_path, run):
+    """gevent 26.9.0 without _gevent_cevent was copied with exit code 0: the plan's scan knew no imports of Cython."""
+    using = "names pkg._b, __pyx_capi__"
+    wheel = build_wheel(tmp_path, files={"pkg/__init__.py": "", "pkg/a.pyd": using, "pkg/c.pyd": using})
+    assert "no file of pkg is that module" in run("repair", wheel, "-w", tmp_path / "out", code=1).err
+    assert not (tmp_path / "out").exists()

@@ -213,6 +213,10 @@ def examine_again(
     scan = replace(options.scan, select=(), ignore=(), allow_missing=options.allow_missing)
     subject, path = before.subject, before.report.path
     python, installed = subject.profile.python, subject.installed
+    read: dict[tuple[object, str], object] = {
+        (read_cimports, subject.origin(image)): subject.cimports(image) for image in subject.images
+    }
+    known = {**read, **(known or {})}
     return examine_view(view, path, subject.distribution, scan, facts, python=python, installed=installed, known=known)
 
 
