@@ -34,7 +34,7 @@ from wheelfix.loader.profile import assumptions
 from wheelfix.remote.addresses import is_remote, is_url
 from wheelfix.remote.client import Client
 from wheelfix.report.canvas import ProgressBar, TextStyle, look_of
-from wheelfix.report.document import DEFAULT, Context, Document, count, human_size, render, slim
+from wheelfix.report.document import DEFAULT, Context, Document, count, human_size, render
 from wheelfix.report.scans import Hints, render_scan, render_statistics, render_steps, render_summary
 from wheelfix.roots.host import card_arch
 from wheelfix.streams.output import AtomicFile
@@ -457,7 +457,7 @@ class Output(Results):
         asked = any(getattr(args, name, None) for name in ("select", "gpu", "driver", "signatures", "archs"))
         self.context = Context(args.fail_on, infos=asked)
         self.reports: list[ScanReport] = []
-        """Without symbol tables, so that a folder of wheels fits into memory; text that is written needs no images."""
+        """As small as the command makes them (``slim``); text that is written needs no images."""
         self.baseline: Baseline | None = None
         self.write_baseline: Path | None = None
         """Where to write what is found, as known from now on."""
@@ -490,7 +490,7 @@ class Output(Results):
 
     def add(self, report: ScanReport, fail_on: str = "") -> None:
         """Take a report; a text is written at once. ``fail_on`` is given where it differs from the run's."""
-        self.reports.append(slim(report))
+        self.reports.append(report)
         if fail_on and fail_on != self.context.fail_on:
             levels = {**self.context.fail_on_of, report.path: fail_on}
             self.context = replace(self.context, fail_on_of=levels)
