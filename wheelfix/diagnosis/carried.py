@@ -46,7 +46,7 @@ def with_pair(explained: Explained, log: Log) -> Explained:
         pair = replace(pair, asker=first)
     symptom = explained.symptom or Symptom("", details=log.said)
     steps = tuple(of_environment(step, symptom) for step in pair.remedies())
-    sentence = f"{pair.sentence[:1].upper()}{pair.sentence[1:]}."
+    sentence = f"{pair.sentence if pair.asker else f'A{pair.sentence[1:]}'}."
     if cause.id in _SAYS_NO_MORE:
         rest = tuple(step for step in cause.next_steps if step.command)
         cause = replace(cause, summary=sentence, confidence=Confidence.SURE, next_steps=(*steps, *rest))

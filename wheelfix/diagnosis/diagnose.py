@@ -27,6 +27,7 @@ from wheelfix.exam.sets import examine_set
 from wheelfix.exam.wheel import examine_wheel
 from wheelfix.knowledge.cards import nvidia_capability
 from wheelfix.knowledge.fit import contradictions
+from wheelfix.knowledge.providers import owner_of_package, package_with
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.places import Environment, open_environment
 from wheelfix.loader.view import SITE_PACKAGES
@@ -127,7 +128,16 @@ def _read_text(request: DiagnoseRequest, text: Text, gathered: GatheredEvidence,
         known |= {name: said[name] for name in ("host", "manager") if name in said}
         known |= {"environment": "conda"} if "channels" in said else {}
         symptoms = tuple(
-            replace(one, details={**known, **_of_bundle(one, said), **_card(one, machine["card"]), **one.details})
+            replace(
+                one,
+                details={
+                    **known,
+                    **_of_bundle(one, said),
+                    **_card(one, machine["card"]),
+                    **_own_release(one, facts),
+                    **one.details,
+                },
+            )
             for one in kept
         )
         symptoms = (_of_only_dll(symptoms[0], log),) if len(symptoms) == 1 else symptoms
@@ -152,6 +162,18 @@ def _of_bundle(symptom: Symptom, said: Mapping[str, str]) -> dict[str, str]:
     """Whose modules a program has, wherever the text says that it was made by a packager; not for what it looks for."""
     is_module = bool(symptom.module) or symptom.file.lower().endswith(".pyd")
     return {"bundle": said["bundle"]} if is_module and "bundle" in said else {}
+
+
+_RELEASE = regex(r"([A-Za-z][\w.-]{1,40}) v?(\d[\w.]{0,20})")
+
+
+def _own_release(symptom: Symptom, facts: Sequence[str]) -> dict[str, str]:
+    """The release of the package that an error is about, where the text shows one."""
+    package = symptom.package or package_with(symptom.module) or symptom.module.partition(".")[0]
+    own = {canonical(name) for name in (package, owner_of_package(package)) if name}
+    shown = map(_RELEASE.fullmatch, facts)
+    release = next((found[2] for found in shown if found and canonical(found[1]) in own), "")
+    return {"release": release} if release else {}
 
 
 def _of_only_dll(symptom: Symptom, log: Log) -> Symptom:

@@ -15,7 +15,7 @@ CASES = (
     ),
     (
         "xformers 0.0.34 depends on torch==2.10.0\n    The user requested (constraint) torch==2.11.0",
-        "xformers 0.0.34 needs torch ==2.10.0, but found torch 2.11.0",
+        "xformers 0.0.34 needs torch 2.10.0, but found torch 2.11.0",
         'python -m pip install --upgrade xformers "torch==2.11.0"',
     ),
     (
@@ -85,7 +85,7 @@ def test_a_cause_says_both_sides_and_the_commands_are_those_of_the_environment()
     """Story: "two packages ask for releases that do not go together; the line names them" was the whole answer."""
     line = "ImportError: scikit-learn requires numpy>=1.19.5, but found 1.18.1\n"
     first = diagnose(line).explained[0].cause
-    assert first.summary == "Scikit-learn needs numpy >=1.19.5, but found numpy 1.18.1."
+    assert first.summary == "scikit-learn needs numpy >=1.19.5, but found numpy 1.18.1."
     assert first.next_steps[0].command == 'python -m pip install "numpy>=1.19.5"'
     by_uv = diagnose(f"$ uv sync --all\n{line}").explained[0].cause
     assert by_uv.next_steps[0].command == 'uv pip install "numpy>=1.19.5"'

@@ -105,7 +105,8 @@ _PROGRAMS = frozenset(
 )
 _NO_PROGRAM = frozenset(
     (
-        "application current driver file fault-module info latest project line module os served ucrt update what which"
+        "application current driver file fault-module info latest project line module os os-version served ucrt update "
+        "what which"
     ).split()
 )
 _BEFORE_VERSION = frozenset(

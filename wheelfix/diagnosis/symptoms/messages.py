@@ -29,6 +29,7 @@ from wheelfix.knowledge.providers import (
     conda_requirements,
     distribution_of_module,
     is_compiled,
+    is_newest,
     owner_of_package,
     owners_of,
     package_with,
@@ -708,7 +709,8 @@ def _brought(symptom: Symptom) -> str:
     if not package or symptom.file or symptom.details.get("environment") in ("conda", "msys2"):
         return ""
     names = sorted({re.sub(r"\{py\.?\}", "*", one) for one in brought_with(package)})
-    if not names:
+    release = symptom.details.get("release", "")
+    if not names or (release and not is_newest(owner_of_package(package), release)):
         return ""
     names.sort(key=lambda name: not stem or stem not in name)
     more = f" and {len(names) - _BROUGHT} more" if len(names) > _BROUGHT else ""

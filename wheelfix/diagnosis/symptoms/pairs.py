@@ -115,7 +115,12 @@ class VersionPair:
     def sentence(self) -> str:
         """Both sides in words."""
         found = f", but found {_joined(self.subject, self.found)}" if self.found else ""
-        return f"{self.asker or 'a part of it'} {self.verb} {_joined(self.subject, self.wanted)}{found}"
+        return f"{self.asker or 'a part of it'} {self.verb} {_joined(self.subject, self.plain)}{found}"
+
+    @property
+    def plain(self) -> str:
+        """What is asked for, without the marks of a requirement for one release."""
+        return self.wanted.removeprefix("==").strip()
 
     @property
     def differs(self) -> bool:
@@ -130,7 +135,7 @@ class VersionPair:
     def remedies(self) -> Iterator[Remedy]:
         """Yield how to change the one side and how the other; in words, where no distribution is known."""
         asker, found = self.asker.partition(" ")[0], TorchBuild.parse(self.found)
-        one = Remedy(f"Use {_joined(self.subject, self.wanted)}", self._install_wanted(), "it is what is asked for")
+        one = Remedy(f"Use {_joined(self.subject, self.plain)}", self._install_wanted(), "it is what is asked for")
         together = self._install_asker(_distribution(asker), found)
         other = Remedy(
             f"Use a release of {asker or 'what asks for it'} for {_joined(self.subject, self.found)}".rstrip(),
