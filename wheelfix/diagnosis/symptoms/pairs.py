@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.base.options import PYTHONS
-from wheelfix.base.parsing import as_specifiers, regex
+from wheelfix.base.parsing import as_specifiers, regex, whole_number
 from wheelfix.base.values import frozen
 from wheelfix.diagnosis.symptoms.model import Remedy
 from wheelfix.knowledge.builds import may_replace_a_build
@@ -171,7 +171,7 @@ def _joined(name: str, version: str) -> str:
 def _specifiers(wanted: str, verb: str) -> str:
     """Return what is asked for as a requirement has it."""
     if limit := _LIMIT.fullmatch(wanted):
-        number = f"{limit[1] or ''}{int(limit[2]) + (limit[3] in ('less', 'older'))}"
+        number = f"{limit[1] or ''}{(whole_number(limit[2]) or 0) + (limit[3] in ('less', 'older'))}"
         return f"{'<' if limit[3] in ('less', 'older') else '>='}{number}"
     if wanted[:1] in "<>=!~":
         return wanted.replace(" ", "")
