@@ -1,7 +1,12 @@
 """A view finds files as Windows does, lists folders as NTFS does, and shows what a plan changes."""
 
+import gc
+import weakref
+
 from tests.support.views import make_view
 from tools.forge import forge_dll
+from wheelfix.loader.followed import followed_imports
+from wheelfix.loader.profile import Profile
 
 LIB = "Lib/site-packages/pkg"
 FILES = {f"{LIB}/B.dll": b"", f"{LIB}/a.DLL": b"", f"{LIB}/sub/b.dll": b"", f"{LIB}/b.py": b"", "python.exe": b""}
@@ -59,3 +64,14 @@ def test_an_image_is_recognised_by_its_name_or_by_its_bytes():
     )
     assert view.image_paths == (f"{LIB}/plugin.so", f"{LIB}/x.dll")
     assert view.image(f"{LIB}/notes.txt") is None
+
+
+def test_what_was_found_out_about_a_view_goes_with_it():
+    """A run over hundreds of wheels used to keep the files and syntax trees of each to its end."""
+    view = make_view({f"{LIB}/__init__.py": b"import ctypes\nctypes.CDLL('a.dll')\n"})
+    profile = Profile()
+    assert followed_imports(view, profile) is followed_imports(view, profile)
+    gone = weakref.ref(view)
+    del view
+    gc.collect()
+    assert gone() is None

@@ -6,7 +6,6 @@ import bisect
 import collections
 import functools
 import threading
-import weakref
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
@@ -81,15 +80,19 @@ _Found = TypeVar("_Found", bound="Callable[..., Any]")
 
 
 def once_for_each(find: _Found) -> _Found:
-    """Keep what a function finds out about a view, or whatever its first argument is: none of them ever changes."""
-    known: weakref.WeakKeyDictionary[Any, dict[tuple[Any, ...], Any]] = weakref.WeakKeyDictionary()
+    """Keep what a function finds out about a view, or whatever its first argument is: none of them ever changes.
+
+    The answers are kept in the object itself. In a table beside it they would keep the object, which most of them name,
+    and with it all files and syntax trees of each wheel of a run.
+    """
 
     @functools.wraps(find)
     def found(of: Any, *more: Any) -> Any:
-        answers = known.setdefault(of, {})
-        if more not in answers:
-            answers[more] = find(of, *more)
-        return answers[more]
+        answers = vars(of).setdefault("answers", {})
+        key = (found, *more)
+        if key not in answers:
+            answers[key] = find(of, *more)
+        return answers[key]
 
     return cast("_Found", found)
 
