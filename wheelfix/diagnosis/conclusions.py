@@ -8,12 +8,18 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.base.parsing import regex
 from wheelfix.base.values import replace
-from wheelfix.diagnosis.carried import carried_facts, with_pair
 from wheelfix.diagnosis.confirm import confirm, faults, matching_outcome, mismatched_edges, pair_of_edge
 from wheelfix.diagnosis.model import Diagnosis, Explained, GatheredEvidence, ScannedPackage
 from wheelfix.diagnosis.recorded import differences, explain_recording
-from wheelfix.diagnosis.symptoms.causes import WITH_PYTHON, explain_error, explain_symptom, in_circumstances
+from wheelfix.diagnosis.symptoms.causes import (
+    WITH_PYTHON,
+    explain_error,
+    explain_symptom,
+    in_circumstances,
+    of_environment,
+)
 from wheelfix.diagnosis.symptoms.model import Cause, Confidence, Log, Remedy, Symptom
+from wheelfix.diagnosis.symptoms.pairs import is_distribution, read_pair
 from wheelfix.diagnosis.symptoms.quotes import Quote, cut, decisive_lines
 from wheelfix.knowledge.builds import may_replace_a_build, requirement_name
 from wheelfix.knowledge.families import family_of
@@ -244,7 +250,7 @@ def conclude(gathered: GatheredEvidence, trusted_roots: Path | None) -> Diagnosi
             unique.append((here, where))
         seen |= same
     log = gathered.log or Log()
-    unique[:1] = [(one if case else with_pair(one, log), case) for one, case in unique[:1]]
+    unique[:1] = [(one if case else _with_pair(one, log), case) for one, case in unique[:1]]
     causes = tuple(one for one, _ in unique)
     steps = [_reinstall(case) for symptom in gathered.symptoms for case in cases if _is_gone(symptom, case)]
     steps += [step for one, case in unique for step in remedies_for(one, case)]
@@ -257,8 +263,6 @@ def conclude(gathered: GatheredEvidence, trusted_roots: Path | None) -> Diagnosi
     quotes = _quotes(log, ended, causes)
     error = f"line {quotes[0].line}: {quotes[0].text}" if quotes else "no line in it looks like an error"
     said = " ".join(one.text for one in quotes)
-    if causes and not causes[0].proven:
-        causes = (replace(causes[0], shown=carried_facts(causes[0], log, said)), *causes[1:])
     failing = any(case.exam.report.first_failure is not None for case in cases)
     severities = {finding.severity for case in cases for finding in case.findings}
     return Diagnosis(
@@ -292,6 +296,42 @@ def _is_one_more(explained: Explained, unique: list[_Proof]) -> bool:
             unique[at] = replace(other, cause=both), case
             return True
     return False
+
+
+_ABOVE, _BELOW = 8, 8
+"""Lines around an error in which its message can name two releases."""
+_LONGEST = 600
+_SAYS_NO_MORE = frozenset(
+    "requirements-conflict program-error unexplained-error module-missing said-to-fail warning-only package-missing "
+    "source-too-old load-failed".split()
+)
+"""Causes that say less than two releases which do not go together."""
+_ONE_RELEASE = regex(r"([A-Za-z][\w. -]{1,40}?) v?(\d[\w.+]{0,30})")
+
+
+def _with_pair(explained: Explained, log: Log) -> Explained:
+    """Return a cause with the two releases that its message says do not go together, and how to change either."""
+    at = explained.symptom.line if explained.symptom else log.error.line if log.error else 0
+    near = log.tail[max(at - log.tail_start - _ABOVE, 0) : at - log.tail_start + _BELOW] if at else ()
+    versions = {found[1].lower(): found[2] for fact in log.facts if (found := _ONE_RELEASE.fullmatch(fact))}
+    pair = read_pair("\n".join(line[:_LONGEST] for line in near), versions)
+    if pair is None or not pair.differs:
+        return explained
+    cause = explained.cause
+    if not pair.asker and is_distribution(first := cause.summary.partition(" ")[0]):
+        pair = replace(pair, asker=first)
+    symptom = explained.symptom or Symptom("", details=log.said)
+    steps = tuple(of_environment(step, symptom) for step in pair.remedies())
+    sentence = f"{pair.sentence if pair.asker else f'A{pair.sentence[1:]}'}."
+    if cause.id in _SAYS_NO_MORE:
+        rest = tuple(step for step in cause.next_steps if step.command)
+        cause = replace(cause, summary=sentence, confidence=Confidence.SURE, next_steps=(*steps, *rest))
+    else:
+        summary = cause.summary if pair.is_in(cause.summary) else f"{cause.summary.rstrip('.')}: {pair.sentence}."
+        ready = any(step.command for step in steps)
+        rest = tuple(step for step in cause.next_steps if step.command or not ready)
+        cause = replace(cause, summary=summary, next_steps=(*(steps if ready else ()), *rest))
+    return replace(explained, cause=cause)
 
 
 def _in_circumstances(explained: Explained, log: Log | None) -> Explained:

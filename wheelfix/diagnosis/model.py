@@ -52,8 +52,6 @@ class Explained:
     """Why the file that the error names is, or is not, the cause."""
     package: str = ""
     """The distribution in whose files it was found; empty when the text is all there is."""
-    shown: tuple[str, ...] = ()
-    """What the text says about the things that the cause is about: names, releases, the number of the error."""
 
     @property
     def proven(self) -> bool:

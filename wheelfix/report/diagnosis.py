@@ -31,7 +31,6 @@ def render_diagnosis(diagnosis: Diagnosis, look: TextStyle) -> str:
         quoted = " ".join(quote.text for quote in diagnosis.quotes)
         brief = quiet or (number > 0 and not verbose and not explained.proven)
         summary = explained.cause.summary if quiet else _without_quoted(explained.cause.summary, quoted)
-        summary += f" The text has {', '.join(explained.shown)}." if explained.shown else ""
         blocks += _cause(explained, summary, _kinds_of_names(quoted), quiet=brief, verbose=verbose)
     if not quiet:
         blocks += [*_others(diagnosis), *_remedies(diagnosis, verbose=verbose)]
@@ -50,10 +49,8 @@ def _evidence(diagnosis: Diagnosis) -> Iterator[Block]:
         yield para(f"{one.source}: {one.told}", lead=(f"{one.kind:<6} ", "dim"))
         for quote in diagnosis.quotes[1:] if one.kind == "text" else ():
             yield para(f"line {quote.line}: {quote.text}", lead=" " * 7)
-        carried = diagnosis.explained[0].shown if diagnosis.explained else ()
-        rest = [fact for fact in diagnosis.facts if fact not in carried]
-        if one.kind == "text" and rest:
-            yield para(", ".join(rest), lead=("shown  ", "dim"))
+        if one.kind == "text" and diagnosis.facts:
+            yield para(", ".join(diagnosis.facts), lead=("shown  ", "dim"))
 
 
 def _verdict(diagnosis: Diagnosis) -> list[Block]:
@@ -96,7 +93,7 @@ def _cause(explained: Explained, summary: str, named: frozenset[str], *, quiet: 
         yield para(", ".join(cause.likely_missing), lead=(f"{below}{label}: ", "dim"))
 
 
-_SENTENCES = re.compile(r"(?s).{40,150}\.(?= [A-Z])|.{150,800}?\.(?= [A-Z])")
+_SENTENCES = re.compile(r"(?s).{40,150}\.(?= [A-Z])")
 _FILE = re.compile(r"\b[\w-]{1,60}\.(?:dll|exe|h|lib|py|pyd)\b")
 
 

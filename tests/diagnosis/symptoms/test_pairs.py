@@ -91,12 +91,6 @@ def test_a_cause_says_both_sides_and_the_commands_are_those_of_the_environment()
     assert by_uv.next_steps[0].command == 'uv pip install "numpy>=1.19.5"'
 
 
-def test_a_cause_carries_what_the_text_says_of_its_things():
-    text = "PySide 5.11.1, Python 3.8.2, driver 512.1\nImportError: DLL load failed while importing shiboken2: "
-    shown = diagnose(f"{text}The specified procedure could not be found.\n").explained[0].shown
-    assert {"error 127", "PySide 5.11.1", "Python 3.8.2"} <= {*shown}
-
-
 def test_several_files_of_one_cause_are_one_cause():
     text = "cublas64_11.dll -> not found\ncudart64_110.dll -> not found\n"
     found = diagnose(f"Failed to import CuPy.\nDLL dependencies:\n{text}")
