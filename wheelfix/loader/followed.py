@@ -72,7 +72,7 @@ class FollowedImports:
     ) -> None:
         """``process`` knows who provides what is not there; in a blank one nothing has happened."""
         self._view, self._process, self.profile = view, process, profile
-        self._is_blank = is_blank
+        self._may_share = process is not None and is_blank
         self._ends: dict[str, ImportEnd] = {}
         self._files = loads.files
         self._started: dict[str, ImportEnd] = {}
@@ -86,9 +86,7 @@ class FollowedImports:
         """How the import of a module ends, in a fresh process."""
         if self._busy:  # the evidence asks for it within an import
             return self.plain.of(module)
-        if module not in self._ends:
-            self._ends[module] = self._follow(module)
-        return self._ends[module]
+        return self._once(module, self._ends, self.plain._ends if self._may_share else {})
 
     @functools.cached_property
     def plain(self) -> FollowedImports:
@@ -119,7 +117,7 @@ class FollowedImports:
             if not acting or not all(map(_only_adds, own)) or any(map(self._loads, coded)):
                 return self.of(top)
             lines = {path: last_line(python_source(self._view, path)) for path in acting}
-            self._started[top] = self._follow(top, until=lines)
+            return self._once(top, self._started, self.plain._started if self._may_share else {}, until=lines)
         return self._started[top]
 
     @functools.cached_property
@@ -167,11 +165,18 @@ class FollowedImports:
         complete = self._view.beside is not None
         return Imports(self._view, self.profile, complete=complete, process=self._process)
 
-    def _follow(self, module: str, **options: Any) -> ImportEnd:
-        if self._process is not None and self._is_blank:
-            end = self.plain._follow(module, **options)
+    def _once(self, module: str, ends: dict[str, ImportEnd], plain: dict[str, ImportEnd], **options: Any) -> ImportEnd:
+        """Follow an import once; `plain` gets and gives its end where nothing was asked about other distributions."""
+        if module not in ends:
+            end = plain.get(module)
+            if end is None or not end.alone:
+                end = self._follow(module, **options)
             if end.alone:
-                return end
+                plain.setdefault(module, end)
+            ends[module] = end
+        return ends[module]
+
+    def _follow(self, module: str, **options: Any) -> ImportEnd:
         self._busy = True
         try:
             return self._followed.end(module, **options)

@@ -280,7 +280,7 @@ def tune() -> None:
     """Set the interpreter up for threads that unpack, and for ten thousand values that live to the end."""
     # Ten thousand members are ten thousand tuples that live to the end: looking through them for cycles finds none.
     # In a run over many wheels those that were examined are cycles, and go.
-    gc.set_threshold(200_000, 10, 5)
+    gc.set_threshold(200_000, 50, 5)
     # Threads that unpack need the interpreter only between two pieces, and then at once: 13 % of a scan of torch. On
     # Windows a thread waits in whole milliseconds, so that less is a loop that takes a processor.
     sys.setswitchinterval(0.001 if sys.platform == "win32" else 0.00001)
