@@ -75,6 +75,11 @@ CASES = {
         "embeddable Python",
         "",
     ),
+    "torch-has-code": (
+        "RuntimeError: CUDA error: no kernel image is available for execution on the device\nRTX2060\n2.7.1+cu128\n",
+        "torch 2.7.1+cu128 has GPU code for RTX2060",
+        "get_arch_list",
+    ),
     "arm-instructions": ("Windows 11 on ARM, Snapdragon X\n" + INIT_FAILED, "AVX2", "sysconfig.get_platform"),
     "arm-machine": ("This is Windows 11 ARM64 with Python 3.12.1 x86_64.\n" + NOT_VALID, "x64 Python", "get_platform"),
     "arm-wheel": ("C:\\Python311-arm64\\python.exe\n" + NO_WHEEL, "win_arm64", "pip debug"),
