@@ -197,7 +197,7 @@ def code(*archs: str) -> GpuCode:
         if version:
             major, _, minor = version.partition(".")
             ptx[name] = int(major), int(minor)
-    return GpuCode({arch.partition("@")[0]: 1 for arch in archs}, (), ptx)
+    return GpuCode({arch.partition("@")[0]: 1 for arch in archs}, ptx)
 
 
 def scanned(folder: Path, files: Mapping[str, str | bytes], name: str = "pkg") -> ScanReport:

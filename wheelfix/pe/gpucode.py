@@ -278,8 +278,7 @@ CONTAINERS = ".nv_fatb"
 WRAPPERS = ".nvFatBi"
 """``.nvFatBinSegment``, cut to eight letters: pointers to containers, wherever those lie."""
 KINDS = {1: "ptx", 2: "sm"}
-FOR_LINKERS = 8
-"""The kind of entries that cuFFT gives to a linker at run time: no code by itself."""
+"""The kinds of entries with code; cuFFT has others (8) that it gives to a linker at run time."""
 DATA = ".data"
 SPECIFIC = 0x100000
 """Code for this architecture and no other."""
@@ -303,7 +302,6 @@ class GpuCode:
     entries: Mapping[str, int] = field(default_factory=dict)
     """Architectures with how often each occurs: ``sm_86``, ``sm_90a`` and ``sm_100f`` are machine code, ``ptx_86`` is
     PTX, ``gfx1100`` code for AMD's cards; ``spir64`` and ``intel_pvc`` are for Intel's."""
-    oddities: tuple[str, ...] = ()
     ptx: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """For ``ptx_86`` and its like the newest version of the PTX language among the entries: 7.8 came with CUDA 11.8."""
     unread: str = ""
@@ -342,7 +340,7 @@ def _merged(nvidia: GpuCode | None, others: OffloadCode | None) -> GpuCode | Non
         return nvidia
     own = nvidia or GpuCode()
     entries = {**own.entries, **dict(sorted(others.targets.items()))}
-    return GpuCode(entries, own.oddities, own.ptx, others.unread, kernels=own.kernels or bool(others.targets))
+    return GpuCode(entries, own.ptx, own.unread or others.unread, kernels=own.kernels or bool(others.targets))
 
 
 class _Walk:
@@ -357,7 +355,7 @@ class _Walk:
         self.seen = self.containers = 0
         self.search = MagicSearch(source, (struct.pack("<I", MAGIC),), _FATBIN_STEP)
         self.kernels = False
-        self.oddities: list[str] = []
+        self.unread = ""
 
     def code(self) -> GpuCode | None:
         sections = [section for section in self.headers.sections if section.name == CONTAINERS]
@@ -376,7 +374,7 @@ class _Walk:
         order = sorted(self.found, key=lambda key: (key[0] == "ptx", key[0], key[1], key[2]))
         entries = {_name(*key): self.found[key] for key in order}
         languages = dict(sorted(self.languages.items()))
-        return GpuCode(entries, tuple(self.oddities), languages, kernels=self.kernels or not self.seen)
+        return GpuCode(entries, languages, self.unread, kernels=self.kernels or not self.seen)
 
     def _sections(self, name: str) -> None:
         """Read the containers in the sections of a name: they follow one another, some with zeros in between."""
@@ -396,15 +394,13 @@ class _Walk:
             return 0
         self.containers += 1
         if self.containers > MAX_ENTRIES:
-            self._odd(f"more than {MAX_ENTRIES} containers; the rest was not read")
+            self.unread = f"it has more than {MAX_ENTRIES} containers"
             self.seen = self.most
         if length < 16 or self.seen >= self.most:
             return 0
         if version != 1:
-            self._odd(f"a container of version {version}, only version 1 is known")
+            self.unread = f"a container is in version {version} of the format, which is not known"
             return 0
-        if at + length + size > end:
-            self._odd("a container reaches beyond its section")
         close: int = min(at + length + size, end)
         at += length
         while at + ENTRY.size <= close:
@@ -418,11 +414,10 @@ class _Walk:
         """Count one entry; return its length, or 0 if it makes no sense."""
         head = self.source.read_at(at, ENTRY.size)
         if len(head) < ENTRY.size or self.seen >= self.most:
-            self._odd(f"more than {self.most} entries; the rest was not read" if head else "an entry is cut off")
+            self.unread = f"it has more than {self.most} entries, or ends within one"
             return 0
         kind, _, length, size, minor, major, arch, flags = cast("tuple[int, ...]", ENTRY.unpack(head))
-        if length < ENTRY.size or not 10 <= arch < 10_000:
-            self._odd("an entry makes no sense; the rest of its container was not read")
+        if length < ENTRY.size or not 10 <= arch < 10_000:  # it makes no sense, nor does what follows it
             return 0
         self.seen += 1
         if kind in KINDS:
@@ -432,8 +427,6 @@ class _Walk:
                 name = _name("ptx", arch, own)
                 self.languages[name] = max(self.languages.get(name, (0, 0)), (major, minor))
             self.kernels = self.kernels or not self._is_left_over(KINDS[kind], at + length, size)
-        elif kind != FOR_LINKERS:
-            self._odd(f"entries of unknown kind {kind}")
         return length + size
 
     def _is_left_over(self, kind: str, at: int, size: int) -> bool:
@@ -452,10 +445,6 @@ class _Walk:
                 at, left = space.locate(address - self.headers.image_base)
                 if magic == WRAPPER_MAGIC and left:
                     yield at, at + left
-
-    def _odd(self, what: str) -> None:
-        if len(self.oddities) < 8 and what not in self.oddities:
-            self.oddities.append(what)
 
 
 def _name(kind: str, arch: int, variant: str) -> str:

@@ -354,7 +354,8 @@ class _Sources:
         while True:
             for file in self.index.candidates(addition.name):
                 if file.size == addition.size and self.index.sha256(file) == addition.sha256:
-                    packed, path = self.index.packed(file), self.index.disk_path(file)
+                    packed = self.index.packed(file)
+                    path = None if packed else self.index.disk_path(file)
                     if packed and addition.source.kind not in ("wheel", "index"):
                         # Packed as it would have been from a file: packed bytes of others would make another wheel.
                         return NewMember(addition.target, source=self.index.open(file), sha256=addition.sha256)

@@ -70,7 +70,6 @@ class RootIndex:
         self._given, self._trusted_roots, self._limits = roots, trusted_roots, limits
         self.fetcher = fetcher
         self._archives: dict[Path, Archive] = {}
-        self._sources: dict[tuple[Path, str], FileSource] = {}
         self._facts: dict[tuple[str, tuple[Path, str]], Any] = {}
         """What is known about files, by kind and file."""
         self._seen: set[Path] = set()
@@ -243,11 +242,8 @@ class RootIndex:
 
     def close(self) -> None:
         """Let go of every open file."""
-        for source in self._sources.values():
-            source.close()
         for archive in self._archives.values():
             archive.close()
-        self._sources.clear()
         self._archives.clear()
 
     def use_whole(self, root: Root) -> None:
@@ -262,14 +258,9 @@ class RootIndex:
         return self.sha256(file)
 
     def open(self, file: RootFile) -> ByteSource:
-        """Return the bytes of a file; they stay open until the index is closed."""
-        if file.root.kind == "wheel":
-            archive, member = self._member(file)
-            return archive.source(member)
-        source = self._sources.get(_ident(file))
-        if source is None:
-            source = self._sources[_ident(file)] = FileSource(self._disk(file))
-        return source
+        """Return the bytes of a file, for as long as the index is open."""
+        packed = self.packed(file)
+        return packed[0].source(packed[1]) if packed is not None else FileSource(self.disk_path(file))
 
     def image(self, file: RootFile) -> ImageFacts:
         """Return the PE facts of a file; bytes that cannot be read are :class:`Malformed` too."""
@@ -299,8 +290,7 @@ class RootIndex:
         key = (kind, _ident(file))
         if key not in self._facts:
             try:
-                with self._opened(file) as source:
-                    self._facts[key] = read(source)
+                self._facts[key] = read(self.open(file))
             except InputError as exc:
                 self._facts[key] = unread(exc)
         found: _Fact = self._facts[key]
@@ -315,8 +305,8 @@ class RootIndex:
         if packed is not None:
             packed[0].expect([packed[1]])
         if ("sha256", key) not in self._facts:
-            with contextlib.suppress(InputError), self._opened(file) as source:  # asking for a fact gives the reason
-                hashing = HashingSource(source)
+            with contextlib.suppress(InputError):  # asking for a fact gives the reason
+                hashing = HashingSource(source := self.open(file))
                 self._facts["signature", key] = self._read_signature(hashing)
                 self._facts["sha256", key] = hashing.finish(packed[1].crc if packed is not None else None).hex()
                 self._facts["version", key] = read_version(source)
@@ -337,30 +327,21 @@ class RootIndex:
 
     def chunks(self, file: RootFile) -> Iterator[bytes]:
         """Yield the bytes of a file from front to back; a wheel's member is checked against its CRC."""
-        if file.root.kind == "wheel":
-            archive, member = self._member(file)
-            yield from archive.chunks(member)
-            return
-        with self._opened(file) as source:
-            yield from chunks(source)
+        packed = self.packed(file)
+        yield from packed[0].chunks(packed[1]) if packed is not None else chunks(self.open(file))
 
     def packed(self, file: RootFile) -> tuple[Archive, Member] | None:
         """Return archive and member of a file in a wheel, so that its packed bytes can be copied; None for others."""
-        return self._member(file) if file.root.kind == "wheel" else None
+        if file.root.kind != "wheel":
+            return None
+        archive = self.archive_of(file.root)
+        member = archive.find(file.path)
+        if member is None:
+            raise EnvironmentFailure(f"{file.root.path} changed while it was read", hint="run again")
+        return archive, member
 
-    def disk_path(self, file: RootFile) -> Path | None:
-        """Return where a file's bytes lie by themselves, or None for a member of a wheel."""
-        return None if file.root.kind == "wheel" else self._disk(file)
-
-    @contextlib.contextmanager
-    def _opened(self, file: RootFile) -> Iterator[ByteSource]:
-        if file.root.kind == "wheel":
-            yield self.open(file)
-            return
-        with FileSource(self._disk(file)) as source:
-            yield source
-
-    def _disk(self, file: RootFile) -> Path:
+    def disk_path(self, file: RootFile) -> Path:
+        """Return where the bytes of a file that is not a member of a wheel lie by themselves."""
         if file.root.kind == "conda-package":
             return self._unpacked(file.root)[file.path]
         path = file.root.path / file.path
@@ -368,13 +349,6 @@ class RootIndex:
         if not tree.inside(path, file.root.path):
             raise EnvironmentFailure(f"{path} now leads out of {file.root.path}", hint="see who changes this folder")
         return path
-
-    def _member(self, file: RootFile) -> tuple[Archive, Member]:
-        archive = self.archive_of(file.root)
-        member = archive.find(file.path)
-        if member is None:
-            raise EnvironmentFailure(f"{file.root.path} changed while it was read", hint="run again")
-        return archive, member
 
     def archive_of(self, root: Root) -> Archive:
         """Return the wheel that a root is; it stays open until the reader is closed."""
