@@ -27,16 +27,33 @@ if TYPE_CHECKING:
 # See "Naming Files, Paths, and Namespaces" in Microsoft's Win32 documentation.
 
 _DEVICE = r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$|clock\$)"
-_DEVICE_PART = rf"{_DEVICE} *(?:\..*)?"
-_DRIVE = regex(r"[A-Za-z]:")
-_FORBIDDEN = '<>"|?*'
-_LINE_ENDS = "\x85\u2028\u2029"
-_ODD = regex(rf"[\0-\x1f\x7f\\:{_FORBIDDEN}]|[. ](?:/|\Z)|//|\A/|(?:\A|/){_DEVICE}(?:[ ./]|\Z)", re.IGNORECASE)
+_ODD = regex(rf'[\0-\x1f\x7f\\:<>"|?*]|[. ](?:/|\Z)|//|\A/|(?:\A|/){_DEVICE}(?:[ ./]|\Z)', re.IGNORECASE)
 """Whatever could make a name unsafe: most names have nothing of it, and are looked at no further."""
 MAX_PART = 255
 """NTFS holds no longer name."""
 MAX_NAME = 1024
 """Far more than any wheel has; Windows without long paths stops at 260."""
+_IN_NAMES = {
+    r"\A\Z": "the name is empty",
+    r"\0": "the name holds a NUL, where some programs cut it off",
+    r"\A(?://[?.]/|/\?\?/)": "the name is a Windows device path",
+    r"\A//": "the name is a network path",
+    r"\A/": "the name is absolute",
+    r"\A[A-Za-z]:": "the name begins with a drive letter",
+}
+"""What makes a whole name unsafe, and why; the first that is found counts."""
+_IN_STEPS = {
+    r"\A\.\.\Z": "the name leads upwards with '..'",
+    r"\A\Z": "the name has an empty step ('//')",
+    r"\A\.\Z": "the name has a '.' step",
+    r":": "the name holds a colon, which names an alternate data stream on Windows",
+    rf"(?is)\A{_DEVICE} *(?:\..*)?\Z": "{!r} is a device on Windows",
+    r"[. ]\Z": "{!r} ends in a dot or a space, which Windows drops",
+    r"[\0-\x1f\x7f]": "the name holds control characters",
+    "[\x85\u2028\u2029]": "the name holds a character that ends a line, where some programs cut RECORD",
+    r'[<>"|?*]': "the name holds characters that Windows does not allow",
+}
+"""The same for one step of a path."""
 
 ASIDE = ".wheelfix-dropped"
 """What is added to the name of a file that a repair in place sets aside."""
@@ -60,21 +77,20 @@ def why_unsafe(spelled: str) -> str:
     A backslash alone is not unsafe: it is judged as the separator that Windows takes it for.
     """
     name = normalise(spelled)
-    if not name:
-        return "the name is empty"
-    if "\0" in name:
-        return "the name holds a NUL, where some programs cut it off"
-    if name.startswith(("//?/", "//./", "/??/")):
-        return "the name is a Windows device path"
-    if name.startswith("//"):
-        return "the name is a network path"
-    if name.startswith("/"):
-        return "the name is absolute"
-    if _DRIVE.match(name):
-        return "the name begins with a drive letter"
+    if reason := _fault_in(name, _IN_NAMES):
+        return reason
     if len(name) > MAX_NAME:
         return f"the name has {len(name)} characters"
-    return next((reason for part in name.removesuffix("/").split("/") if (reason := _why_unsafe_part(part))), "")
+    for step in name.removesuffix("/").split("/"):
+        if reason := _fault_in(step, _IN_STEPS):
+            return reason
+        if len(step.encode("utf-16-le", "surrogatepass")) > 2 * MAX_PART:
+            return f"a step of the name has more than {MAX_PART} characters"
+    return ""
+
+
+def _fault_in(text: str, faults: dict[str, str]) -> str:
+    return next((reason.format(text) for pattern, reason in faults.items() if re.search(pattern, text)), "")
 
 
 def stays_inside(spelled: str) -> bool:
@@ -91,31 +107,6 @@ def stays_inside(spelled: str) -> bool:
             return False
         down += [part] if part != ".." else []
     return folder.endswith(".dist-info") and steps[-1:] != [".."] and not why_unsafe("/".join(down))
-
-
-def _why_unsafe_part(part: str) -> str:
-    """Return what is wrong with one step of a path."""
-    if part == "..":
-        return "the name leads upwards with '..'"
-    if part == "":
-        return "the name has an empty step ('//')"
-    if part == ".":
-        return "the name has a '.' step"
-    if ":" in part:
-        return "the name holds a colon, which names an alternate data stream on Windows"
-    if re.fullmatch(_DEVICE_PART, part, re.IGNORECASE | re.DOTALL):
-        return f"{part!r} is a device on Windows"
-    if part[-1] in ". ":
-        return f"{part!r} ends in a dot or a space, which Windows drops"
-    if any(character < " " or character == "\x7f" for character in part):
-        return "the name holds control characters"
-    if any(character in part for character in _LINE_ENDS):
-        return "the name holds a character that ends a line, where some programs cut RECORD"
-    if any(character in _FORBIDDEN for character in part):
-        return "the name holds characters that Windows does not allow"
-    if len(part.encode("utf-16-le", "surrogatepass")) > 2 * MAX_PART:
-        return f"a step of the name has more than {MAX_PART} characters"
-    return ""
 
 
 def matches(path: str, patterns: Iterable[str]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import struct
 import sys
 from array import array
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
 
 EXPORTS, IMPORTS, RESOURCES, CERTIFICATES, LOAD_CONFIG, DELAY_IMPORTS, DOTNET = 0, 1, 2, 4, 10, 13, 14
 """Indices of the data directories that are read here."""
+
+PE32_PLUS = 0x20B
+OPTIONAL_HEADERS = {0x10B: struct.Struct("<2xBB24xII24xI28xI"), PE32_PLUS: struct.Struct("<2xBB20xQI24xI44xI")}
+"""Of the linker's version, the image's base, the alignment of sections, the size of all headers, and the number of data
+directories."""
 
 HEAD = 4096
 LFS = b"version https://git-lfs.github.com/spec/"
@@ -109,17 +115,13 @@ def _coff(source: ByteSource, head: bytes, at: int) -> Headers | Malformed:
     if len(optional) < optional_size and at + 24 + optional_size > size:
         return Malformed("truncated", "the file ends within the optional header", size)
     magic = int.from_bytes(optional[:2], "little")
-    if magic not in (0x10B, 0x20B):
+    layout = OPTIONAL_HEADERS.get(magic)
+    if layout is None:
         return Malformed("malformed", f"the optional header has magic {magic:#x}, not PE32 or PE32+", size)
-    wide = magic == 0x20B
-    fixed = 112 if wide else 96
+    fixed = layout.size
     if len(optional) < fixed:
         return Malformed("malformed", f"the optional header has {len(optional)} bytes, {fixed} are needed", size)
-    major, minor = optional[2], optional[3]
-    image_base = struct.unpack_from("<Q", optional, 24)[0] if wide else struct.unpack_from("<I", optional, 28)[0]
-    (alignment,) = struct.unpack_from("<I", optional, 32)
-    (header_size,) = struct.unpack_from("<I", optional, 60)
-    (claimed,) = struct.unpack_from("<I", optional, fixed - 4)
+    major, minor, image_base, alignment, header_size, claimed = layout.unpack_from(optional)
     usable = min(claimed, 16, (len(optional) - fixed) // 8)
     directories = tuple(struct.iter_unpack("<II", optional[fixed : fixed + 8 * usable]))
     oddities = [] if claimed <= 16 else [f"{claimed} data directories are claimed, 16 exist"]
@@ -132,7 +134,7 @@ def _coff(source: ByteSource, head: bytes, at: int) -> Headers | Malformed:
     return Headers(
         machine=machine,
         is_dll=bool(characteristics & 0x2000),
-        wide=wide,
+        wide=magic == PE32_PLUS,
         linker=(major, minor),
         image_base=image_base,
         alignment=alignment,
@@ -262,25 +264,19 @@ class MagicSearch:
     """Finds where texts occur in a source; each block is read once, however many there are in it."""
 
     def __init__(self, source: ByteSource, magics: Sequence[bytes], step: int) -> None:
-        self._source, self._magics, self._step = source, magics, step
+        self._source, self._step = source, step
+        self._pattern = re.compile(b"|".join(map(re.escape, magics)))
         self._longest = max(map(len, magics))
         self._at, self._block = 0, b""
-        self._places = dict.fromkeys(magics, -1)
-        """Where each occurs next in the block, so that none is looked for twice in the same bytes."""
 
     def next(self, at: int, end: int) -> int | None:
         """Return the first place from ``at`` to ``end`` where one of them begins."""
         while at < end:
             if not self._at <= at <= self._at + len(self._block) - self._longest:
                 self._at, self._block = at, self._source.read_at(at, self._step)
-                self._places = dict.fromkeys(self._magics, -1)
-            for magic, place in self._places.items():
-                if place < at - self._at:
-                    found = self._block.find(magic, at - self._at)
-                    self._places[magic] = found if found >= 0 else len(self._block)
-            place = min(self._places.values())
-            if place < len(self._block):
-                return self._at + place if self._at + place < end else None
+            if found := self._pattern.search(self._block, at - self._at):
+                place = self._at + found.start()
+                return place if place < end else None
             if len(self._block) < self._step:
                 return None
             at = self._at + len(self._block) - self._longest + 1
