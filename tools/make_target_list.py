@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.system import classify
 from wheelfix.model import Image, Machine
-from wheelfix.pe.image import Headers, read_headers, read_image
+from wheelfix.pe.image import read_headers, read_image
 from wheelfix.pe.version import read_version
 
 if TYPE_CHECKING:
@@ -48,10 +48,7 @@ def api_sets(data: bytes) -> list[str]:
 
     Version 6 is that of Windows 10 and later: seven numbers, then entries of six, and values of five.
     """
-    headers = read_headers(_Bytes(data))
-    if not isinstance(headers, Headers):
-        return []
-    section = next((one for one in headers.sections if one.name == ".apiset"), None)
+    section = next((one for one in read_headers(_Bytes(data)).sections if one.name == ".apiset"), None)
     if section is None:
         return []
     schema = data[section.offset : section.offset + section.size]

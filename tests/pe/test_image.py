@@ -25,9 +25,7 @@ SECTION_TABLE = PE_AT + 24 + 112 + 128
 
 
 def headers(file: bytes) -> Headers:
-    result = read_headers(MemorySource(file))
-    assert isinstance(result, Headers)
-    return result
+    return read_headers(MemorySource(file))
 
 
 @named_cases(
@@ -49,7 +47,7 @@ def headers(file: bytes) -> Headers:
     },
 )
 def test_what_kind_of_file(file, kind):
-    result = read_headers(MemorySource(file))
+    result = read_image(MemorySource(file))
     if kind == "read":
         assert result.oddities
     else:
@@ -62,7 +60,7 @@ def test_what_kind_of_file(file, kind):
 def test_cut_at_every_byte_is_never_an_image(wide):
     file = raw_pe(b"x" * 0x80, wide=wide)
     for length in range(len(file)):
-        result = read_headers(MemorySource(file[:length]))
+        result = read_image(MemorySource(file[:length]))
         assert isinstance(result, Malformed), length
         assert result.kind in ("empty", "not-pe", "truncated")
 
@@ -70,7 +68,7 @@ def test_cut_at_every_byte_is_never_an_image(wide):
 def test_missing_padding_is_only_odd():
     file = raw_pe(b"x" * 0x200, vsize=0x180)
     assert headers(file[:-0x80]).oddities == ("the padding of section .rdata is cut off",)
-    assert isinstance(read_headers(MemorySource(file[:-0x81])), Malformed)
+    assert isinstance(read_image(MemorySource(file[:-0x81])), Malformed)
 
 
 def test_more_directories_than_exist():
@@ -91,9 +89,7 @@ def test_header_far_behind_the_first_page():
 class TestSpace:
     def space(self, body: bytes, **options: int) -> Space:
         source = MemorySource(raw_pe(body, **options))
-        found = read_headers(source)
-        assert isinstance(found, Headers)
-        return Space(source, found)
+        return Space(source, read_headers(source))
 
     @named_cases(
         "rva, expected",
@@ -132,9 +128,7 @@ class TestSpace:
         file = bytearray(patched(bytes(file), SECTION_TABLE + 16, "<I", 0x200))
         file = bytearray(patched(bytes(file), SECTION_TABLE + 40 + 12, "<III", 2 * RVA, 0x200, OFFSET + 0x200))
         source = MemorySource(bytes(file))
-        found = read_headers(source)
-        assert isinstance(found, Headers)
-        assert Space(source, found).names([RVA, 2 * RVA]) == {RVA: "first", 2 * RVA: "second"}
+        assert Space(source, read_headers(source)).names([RVA, 2 * RVA]) == {RVA: "first", 2 * RVA: "second"}
 
     def test_overlapping_names_run_into_the_budget(self):
         with pytest.raises(Exhausted, match="overlap"):
@@ -142,9 +136,7 @@ class TestSpace:
 
     def test_reading_runs_into_the_budget(self):
         source = Counting(raw_pe(bytes(1 << 20)))
-        found = read_headers(source)
-        assert isinstance(found, Headers)
-        space = Space(source, found)
+        space = Space(source, read_headers(source))
         with pytest.raises(Exhausted, match="three times"):
             collections.deque(space.read(RVA, 1 << 20) for _ in range(1000))
         assert source.total < 40 << 20

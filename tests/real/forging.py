@@ -27,7 +27,8 @@ from pathlib import Path
 
 from tests.support.signing import Recipe, authority, file_digest, identity, make_key, message, raw, row
 from tests.support.tiers import wheels_folder
-from wheelfix.pe.image import CERTIFICATES, Headers, read_headers
+from wheelfix.model import Image
+from wheelfix.pe.image import CERTIFICATES, Headers, read_headers, read_image
 from wheelfix.pe.signature import Signature, read_signature
 from wheelfix.streams.source import MemorySource
 
@@ -36,9 +37,7 @@ NESTED = bytes.fromhex("2b060104018237020401")
 
 
 def headers(file: bytes) -> Headers:
-    found = read_headers(MemorySource(file))
-    assert isinstance(found, Headers)
-    return found
+    return read_headers(MemorySource(file))
 
 
 def table_of(file: bytes) -> tuple[int, int]:
@@ -52,8 +51,8 @@ def signed_dlls(largest: int = LARGEST, wheels: Sequence[Path] | None = None) ->
             for info in archive.infolist():
                 if info.filename.lower().endswith((".dll", ".pyd", ".exe")) and info.file_size <= largest:
                     with archive.open(info) as stream:
-                        found = read_headers(MemorySource(stream.read(4096) + bytes(info.file_size - 4096)))
-                    if isinstance(found, Headers) and found.directory(CERTIFICATES)[1]:
+                        found = read_image(MemorySource(stream.read(4096) + bytes(info.file_size - 4096)))
+                    if isinstance(found, Image) and found.signed:
                         yield f"{path.name}!{info.filename}", archive.read(info)
 
 

@@ -329,9 +329,7 @@ def with_table(file: bytes, table: bytes) -> bytes:
 
 
 def headers(file: bytes) -> Headers:
-    found = read_headers(MemorySource(file))
-    assert isinstance(found, Headers)
-    return found
+    return read_headers(MemorySource(file))
 
 
 def row(content: bytes, kind: int = 2, revision: int = 0x200) -> bytes:

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from wheelfix.base.parsing import regex
 from wheelfix.base.values import dataclass, field, frozen
 from wheelfix.errors import InputError
-from wheelfix.model import ByteSource, Malformed
 from wheelfix.pe.image import Headers, MagicSearch, Section, Space, read_headers, without_overlaps
 from wheelfix.streams.codec import INSTALL, zstd_errors, zstd_reader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+
+    from wheelfix.model import ByteSource
 
 
 # ----------------------------------------------------------------------------------------------------------------- SYCL
@@ -328,8 +329,6 @@ def read_gpu_code(source: ByteSource, most: int | None = None) -> GpuCode | None
     """
     try:
         headers = read_headers(source)
-        if isinstance(headers, Malformed):
-            return None
         return _merged(_Walk(source, headers, most).code(), read_offload_code(source, headers))
     except InputError:
         return None

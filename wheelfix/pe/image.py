@@ -43,8 +43,16 @@ SLACK = 32 << 20
 """Bytes that may be read of an image beyond three times its size."""
 
 
-class Exhausted(Exception):
+class Exhausted(InputError):
     """An image asked for more reading than any real one does."""
+
+
+class NotAnImage(InputError):
+    """Bytes are not a PE image; ``facts`` says why."""
+
+    def __init__(self, kind: str, reason: str, size: int) -> None:
+        super().__init__(reason)
+        self.facts = Malformed(kind, reason, size)
 
 
 @frozen
@@ -86,51 +94,51 @@ class Headers:
         return self.directories[index] if index < len(self.directories) else (0, 0)
 
 
-def read_headers(source: ByteSource) -> Headers | Malformed:
-    """Return the headers, or why these bytes are not a PE image that Windows would map."""
+def read_headers(source: ByteSource) -> Headers:
+    """Return the headers; NotAnImage for bytes that are not a PE image that Windows would map."""
     size = source.size
     if size == 0:
-        return Malformed("empty", "the file has no bytes", 0)
+        raise NotAnImage("empty", "the file has no bytes", 0)
     head = source.read_at(0, HEAD)
     if head.startswith(LFS):
-        return Malformed("lfs-pointer", "a git-lfs pointer lies where the DLL should be", size)
+        raise NotAnImage("lfs-pointer", "a git-lfs pointer lies where the DLL should be", size)
     if head[:2] != b"MZ":
-        return Malformed("not-pe", f"it begins with {head[:4]!r}, a PE file begins with b'MZ'", size)
+        raise NotAnImage("not-pe", f"it begins with {head[:4]!r}, a PE file begins with b'MZ'", size)
     if len(head) < 64:
-        return Malformed("truncated", f"{size} bytes are less than a DOS header", size)
+        raise NotAnImage("truncated", f"{size} bytes are less than a DOS header", size)
     (at,) = struct.unpack_from("<I", head, 60)
     if at + 24 > size:
-        return Malformed("truncated", f"the PE header should be at byte {at}, the file has {size}", size)
+        raise NotAnImage("truncated", f"the PE header should be at byte {at}, the file has {size}", size)
     head = head[at:] if at + 24 + 240 <= len(head) else source.read_at(at, HEAD)
     if head[:4] != b"PE\0\0":
-        return Malformed("not-pe", f"no PE signature at byte {at}; a DOS or 16-bit program", size)
+        raise NotAnImage("not-pe", f"no PE signature at byte {at}; a DOS or 16-bit program", size)
     return _coff(source, head, at)
 
 
-def _coff(source: ByteSource, head: bytes, at: int) -> Headers | Malformed:
+def _coff(source: ByteSource, head: bytes, at: int) -> Headers:
     """Read the COFF and optional headers; ``head`` begins with the PE signature, which is at byte ``at``."""
     size = source.size
     machine, count, _, _, _, optional_size, characteristics = struct.unpack_from("<HHIIIHH", head, 4)
     optional = head[24 : 24 + optional_size]
     if len(optional) < optional_size and at + 24 + optional_size > size:
-        return Malformed("truncated", "the file ends within the optional header", size)
+        raise NotAnImage("truncated", "the file ends within the optional header", size)
     magic = int.from_bytes(optional[:2], "little")
     layout = OPTIONAL_HEADERS.get(magic)
     if layout is None:
-        return Malformed("malformed", f"the optional header has magic {magic:#x}, not PE32 or PE32+", size)
+        raise NotAnImage("malformed", f"the optional header has magic {magic:#x}, not PE32 or PE32+", size)
     fixed = layout.size
     if len(optional) < fixed:
-        return Malformed("malformed", f"the optional header has {len(optional)} bytes, {fixed} are needed", size)
+        raise NotAnImage("malformed", f"the optional header has {len(optional)} bytes, {fixed} are needed", size)
     major, minor, image_base, alignment, header_size, claimed = layout.unpack_from(optional)
     usable = min(claimed, 16, (len(optional) - fixed) // 8)
     directories = tuple(struct.iter_unpack("<II", optional[fixed : fixed + 8 * usable]))
     oddities = [] if claimed <= 16 else [f"{claimed} data directories are claimed, 16 exist"]
     table = source.read_at(at + 24 + optional_size, 40 * count)
     if len(table) < 40 * count:
-        return Malformed("truncated", f"the file ends within the table of {count} sections", size)
+        raise NotAnImage("truncated", f"the file ends within the table of {count} sections", size)
     sections, odd, cut = _sections(table, size)
     if cut:
-        return Malformed("truncated", cut, size)
+        raise NotAnImage("truncated", cut, size)
     return Headers(
         machine=machine,
         is_dll=bool(characteristics & 0x2000),
@@ -313,8 +321,9 @@ MAX_ODDITIES = 16
 def read_image(source: ByteSource) -> ImageFacts:
     """Return the facts of a PE image, or why it is none; never raises because of its bytes."""
     try:
-        headers = read_headers(source)
-        return headers if isinstance(headers, Malformed) else _TableReader(source, headers).image()
+        return _TableReader(source, read_headers(source)).image()
+    except NotAnImage as exc:
+        return exc.facts
     except InputError as exc:
         return Malformed("malformed", str(exc), source.size)
 

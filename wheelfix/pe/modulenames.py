@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 from wheelfix.base.parsing import regex
 from wheelfix.base.values import frozen
 from wheelfix.errors import InputError
-from wheelfix.model import ByteSource, Image, Malformed, NumpyApi
-from wheelfix.pe.image import Section, read_headers
+from wheelfix.model import ByteSource, Image, NumpyApi
+from wheelfix.pe.image import NotAnImage, Section, read_headers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -135,8 +135,9 @@ class CompiledNames:
 
     def _is_rust_text(self, name: bytes) -> bool:
         """Whether some address of the name is used together with its length."""
-        headers = read_headers(self._source)
-        if isinstance(headers, Malformed):
+        try:
+            headers = read_headers(self._source)
+        except NotAnImage:
             return False
         places = {
             section.rva + at
@@ -378,10 +379,9 @@ _LONGEST_NAME = 100
 
 def read_cimports(source: ByteSource) -> frozenset[str]:
     """Return the private modules, by their whole names, that a module of Cython asks for C functions."""
-    headers = read_headers(source) if source.size <= LARGEST_CIMPORTING else None
     found = set[bytes]()
     try:
-        for section in headers.sections if headers is not None and not isinstance(headers, Malformed) else ():
+        for section in read_headers(source).sections if source.size <= LARGEST_CIMPORTING else ():
             data = source.read_at(section.offset, section.size) if section.name == ".rdata" else b""
             for match in _PRIVATE.finditer(data) if _CAPI in data else ():
                 start = data.rfind(b"\0", max(match.end() - _LONGEST_NAME, 0), match.start()) + 1

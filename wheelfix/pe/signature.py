@@ -11,7 +11,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from wheelfix.errors import InputError
-from wheelfix.model import ByteSource, Malformed, Signature
+from wheelfix.model import ByteSource, Signature
 from wheelfix.pe.image import CERTIFICATES, Headers, read_headers
 from wheelfix.streams.codec import hasher
 from wheelfix.streams.source import chunks
@@ -35,8 +35,6 @@ def read_signature(source: ByteSource, trusted_roots: Path | None = None) -> Sig
     try:
         source = _SameHead(source)
         headers = read_headers(source)
-        if isinstance(headers, Malformed):
-            return Signature("not-checked", reason=headers.reason)
         at, size = headers.directory(CERTIFICATES)
         if not size:
             return Signature("unsigned")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.values import frozen
 from wheelfix.errors import InputError
-from wheelfix.model import ByteSource, FileVersion, Malformed
-from wheelfix.pe.image import RESOURCES, Exhausted, Space, read_headers
+from wheelfix.model import ByteSource, FileVersion
+from wheelfix.pe.image import RESOURCES, Space, read_headers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,11 +33,9 @@ def read_resource(source: ByteSource, kind: int, identifier: int | None = None) 
     """Return the resource of a type and an identifier, or the first of the type; empty if there is none to read."""
     try:
         headers = read_headers(source)
-        if isinstance(headers, Malformed):
-            return b""
         root, _ = headers.directory(RESOURCES)
         return _leaf(Space(source, headers), root, kind, identifier) if root else b""
-    except (InputError, Exhausted):
+    except InputError:
         return b""
 
 
@@ -155,8 +153,7 @@ COMPILERS = frozenset(range(0x104, 0x10F))
 def newest_compiler(source: ByteSource) -> int:
     """Return the build of the newest C or C++ compiler in the Rich header: 35207 belongs to 14.44; 0 without one."""
     try:
-        if isinstance(read_headers(source), Malformed):
-            return 0
+        read_headers(source)
         head = source.read_at(DOS_STUB, PAGE - DOS_STUB)
     except InputError:
         return 0

@@ -7,6 +7,7 @@ words never go through a shell, so no name in a wheel can become a command.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import stat
@@ -26,8 +27,8 @@ from wheelfix.base.values import frozen
 from wheelfix.errors import CannotSign, EnvironmentFailure, MissingExtra, UsageError
 from wheelfix.exam.verify import archive_findings
 from wheelfix.loader.view import PE_SUFFIXES
-from wheelfix.model import TRUSTED, ByteSource, Malformed, Severity, Signature
-from wheelfix.pe.image import CERTIFICATES, Headers, read_headers
+from wheelfix.model import TRUSTED, ByteSource, Severity, Signature
+from wheelfix.pe.image import CERTIFICATES, NotAnImage, read_headers
 from wheelfix.pe.signature import authenticode_digest, read_signature, table_fault
 from wheelfix.plan.sbom import FILE_NAME, with_signed
 from wheelfix.repairs.rewrite import keep, kept_rows
@@ -55,9 +56,10 @@ def check_can_verify() -> None:
 
 def why_not_signable(source: ByteSource, trusted_roots: Path | None) -> Signature | str:
     """Return the signature that a PE file has now, or why it cannot be signed."""
-    headers = read_headers(source)
-    if isinstance(headers, Malformed):
-        return headers.reason
+    try:
+        headers = read_headers(source)
+    except NotAnImage as error:
+        return str(error)
     if len(headers.directories) <= CERTIFICATES:
         return "it has no place for a certificate table"
     if headers.directory(CERTIFICATES)[1] and (fault := table_fault(headers, source.size)):
@@ -74,17 +76,16 @@ def check_signed(before: ByteSource, path: Path, trusted_roots: Path | None, *, 
     if not stat.S_ISREG(status.st_mode):
         return "it is not a regular file afterwards"
     with FileSource(path) as after:
-        headers = read_headers(after)
-        if isinstance(headers, Malformed):
-            return f"it is damaged afterwards: {headers.reason}"
+        try:
+            headers = read_headers(after)
+        except NotAnImage as error:
+            return f"it is damaged afterwards: {error}"
         signature = read_signature(after, trusted_roots)
         if signature.status == "unsigned":
             return "it is still unsigned"
         if signature.status not in GENUINE:
             return f"its signature is {signature}"
-        unsigned = read_headers(before)
-        assert isinstance(unsigned, Headers)
-        if authenticode_digest(after, headers) != authenticode_digest(before, unsigned):
+        if authenticode_digest(after, headers) != authenticode_digest(before, read_headers(before)):
             return "more than its signature was changed"
     if trusted and signature.status != TRUSTED:
         return f"its signature is not trusted: {signature}"
@@ -337,8 +338,8 @@ def _images(archive: Archive) -> Iterator[Member]:
     """Yield the members that are PE files by their headers; their names decide nothing."""
     for member in archive.members:
         if member.name[-1:] != "/" and member.usize >= 64:
-            source = archive.source(member)
-            if source.read_at(0, 2) == b"MZ" and isinstance(read_headers(source), Headers):
+            with contextlib.suppress(NotAnImage):
+                read_headers(archive.source(member))
                 yield member
 
 

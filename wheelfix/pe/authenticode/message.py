@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from wheelfix.base.values import frozen
+from wheelfix.base.values import frozen, replace
 from wheelfix.errors import install_extra
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from wheelfix.model import Signature
 
 
 # ------------------------------------------------------------------------------------------------------------------ DER
@@ -28,12 +30,38 @@ MAX_INTEGER = 2048
 """Bytes; RSA keys of 16 384 bits are the largest that OpenSSL takes."""
 
 
-class DerError(Exception):
+class SignatureFault(Exception):
+    """Why a signature does not count: the status that it has, and what precedes the reason."""
+
+    status = "invalid"
+    before = ""
+
+    def answer(self, known: Signature) -> Signature:
+        """Complete what is known about a signature."""
+        return replace(known, status=self.status, reason=f"{self.before}{self}")
+
+
+class DerError(SignatureFault):
     """The bytes are not what they should be."""
+
+    before = "the signature cannot be read: "
 
 
 class NotDer(DerError):
     """The bytes may be BER, which Windows reads and wheelfix does not."""
+
+    status = "not-checked"
+    before = "the signature is not in DER, and other forms are not read: "
+
+
+class Unusable(SignatureFault):
+    """Readable, but of a kind that is not checked; the text says which."""
+
+    status = "not-checked"
+
+
+class Forged(SignatureFault):
+    """A signature that is not by whom it says, or not over what it says."""
 
 
 @frozen
@@ -151,10 +179,6 @@ HASHES = {
 MAX_CERTIFICATES = 64
 MAX_VALUES = 3
 """Values of one unsigned attribute, such as timestamps."""
-
-
-class Unusable(Exception):
-    """Readable, but of a kind that is not checked; the text says which."""
 
 
 @frozen

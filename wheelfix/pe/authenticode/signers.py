@@ -36,9 +36,10 @@ from wheelfix.pe.authenticode.message import (
     Algorithm,
     DerError,
     DerNode,
+    Forged,
+    SignatureFault,
     SignedMessage,
     Signer,
-    Unusable,
     parse,
 )
 
@@ -57,10 +58,6 @@ TIMES = {
     ),
 }
 BROKEN = {"md2", "md5"}
-
-
-class Forged(Exception):
-    """A signature that is not by whom it says, or not over what it says."""
 
 
 @frozen
@@ -113,7 +110,7 @@ def read_timestamps(
             chain = find_chain(authority, certificates, stores, Purpose(TIME_STAMPING, time))
             trusted = chain.standing is Standing.TRUSTED
             found.append(Timestamp(time) if trusted else Timestamp(None, chain.reason))
-        except (Forged, Unusable, DerError) as exc:
+        except SignatureFault as exc:
             found.append(Timestamp(None, str(exc)))
     return found
 
@@ -198,10 +195,7 @@ SHA1_ENDS = datetime.datetime(2016, 1, 1, tzinfo=datetime.timezone.utc)
 def judge(message: SignedMessage, answer: Signature, trusted_roots: Path | None) -> Signature:
     """Complete the answer about a message: its signer, the chain to a root, and when it was signed."""
     pool = certificates_of(message)
-    try:
-        leaf = check_signer(message.signer, INDIRECT_DATA, message.content.content, pool)
-    except Forged as exc:
-        return replace(answer, reason=str(exc))
+    leaf = check_signer(message.signer, INDIRECT_DATA, message.content.content, pool)
     answer = replace(answer, signer=leaf.name, issuer=leaf.issuer_name)
     stores, missing = _stores(trusted_roots)
     now = datetime.datetime.now(datetime.timezone.utc)

@@ -15,11 +15,9 @@ from wheelfix.model import TRUSTED, Signature
 from wheelfix.pe.authenticode.message import (
     INSTALL,
     NESTED,
-    DerError,
-    NotDer,
+    SignatureFault,
     SignedMessage,
     Statement,
-    Unusable,
     split,
 )
 
@@ -43,12 +41,8 @@ def verify(data: bytes, digest_of: Digest, trusted_roots: Path | None) -> Signat
         if len(padding) >= 8 or any(padding):
             return Signature("invalid", reason=UNSIGNED_BYTES)
         message = SignedMessage.read(node)
-    except NotDer as exc:
-        return Signature("not-checked", reason=f"the signature is not in DER, and other forms are not read: {exc}")
-    except DerError as exc:
-        return Signature("invalid", reason=f"the signature cannot be read: {exc}")
-    except Unusable as exc:
-        return Signature("not-checked", reason=str(exc))
+    except SignatureFault as fault:
+        return fault.answer(Signature("invalid"))
     first = _answer(message, digest_of, trusted_roots)
     if first.status == TRUSTED or (first.status == "invalid" and not first.signer):
         return first
@@ -61,9 +55,9 @@ def verify(data: bytes, digest_of: Digest, trusted_roots: Path | None) -> Signat
 def _nested(message: SignedMessage) -> list[SignedMessage]:
     """Return the messages within a message that can be read."""
     found = []
-    with contextlib.suppress(DerError):
+    with contextlib.suppress(SignatureFault):
         for node in message.signer.unsigned_values(NESTED):
-            with contextlib.suppress(DerError, Unusable):
+            with contextlib.suppress(SignatureFault):
                 found.append(SignedMessage.read(node))
     return found
 
@@ -83,10 +77,8 @@ def _answer(message: SignedMessage, digest_of: Digest, trusted_roots: Path | Non
         if {statement.algorithm} != {message.signer.digest.hash_name, *(one.hash_name for one in message.digests)}:
             return replace(answer, reason="the digest algorithms of its parts do not agree")
         return _with_library(message, answer, trusted_roots)
-    except DerError as exc:
-        return replace(answer, reason=f"the signature cannot be read: {exc}")
-    except Unusable as exc:
-        return replace(answer, status="not-checked", reason=str(exc))
+    except SignatureFault as fault:
+        return fault.answer(answer)
 
 
 def _with_library(message: SignedMessage, answer: Signature, trusted_roots: Path | None) -> Signature:
