@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import html
-import itertools
 import mimetypes
 import re
 from operator import itemgetter
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 # ---------------------------------------------------------------------------------------------------------------- pages
 # The pages of package indexes as values: JSON (PEP 691) and HTML (PEP 503).
 # A page may come from anybody, so each costs time in proportion to its bytes. ``html.parser`` does not promise that: it
-# looks for the end of an open comment or tag again and again. What is needed is little, links and their attributes.
+# looks for the end of an open comment or tag again and again.
 
 ACCEPTED = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
 LONGEST_NAME = 300
@@ -51,8 +50,12 @@ LONGEST_TEXT = 4096
 """Characters of an address or another attribute; what is longer is not used."""
 MOST_FILES = 100_000
 """Files of a page; that of the project with the most has half as many."""
-MOST_STEPS = 5_000_000
-"""Tags and attributes of an HTML page; the list of all projects, which is not read, has 3 000 000."""
+_NOT_SHOWN = (("<!--", "-->"), ("<script", "</script"), ("<style", "</style"))
+"""What begins and ends a part of an HTML page in which a link is none."""
+_TAG = re.compile(r"""<(a|base)\s((?:[^<>"']|"[^"]*"|'[^']*')*)>([^<]*)""", re.IGNORECASE)
+"""A link with its attributes and its text. A vain try ends at the next tag that is not in quotation marks."""
+_ATTRIBUTE = re.compile(r"""([^\s=/]+)(?:\s*=\s*("[^"]*"|'[^']*'|[^\s"']*))?""")
+_USED = frozenset({"href", "data-yanked", "data-requires-python", "data-core-metadata", "data-dist-info-metadata"})
 _SHA256 = re.compile(r"sha256=([0-9a-f]{64})", re.IGNORECASE)
 
 
@@ -123,26 +126,37 @@ def _json_files(tree: object, url: str) -> Iterator[IndexFile]:
 
 
 def _html_files(data: bytes, url: str) -> Iterator[IndexFile]:
-    found, base = links(data)
-    for link, text in found:
-        address, fragment = urldefrag(link["href"])
-        target = urljoin(urljoin(url, base), address)
-        shown = text.strip()
-        name = (
-            shown if shown.endswith((".whl", ".tar.gz", ".zip")) else unquote(urlsplit(target).path.rpartition("/")[2])
-        )
-        if len(name) > LONGEST_NAME:
-            continue
-        metadata = link.get("data-core-metadata", link.get("data-dist-info-metadata", "false"))
-        yield IndexFile(
-            name, target, metadata != "false", "data-yanked" in link, _hash(fragment), 0,
-            _short(link.get("data-requires-python")), metadata_sha256=_hash(metadata),
-        )  # fmt: skip
+    page = data.decode("utf-8", "replace")
+    for opening, closing in _NOT_SHOWN:
+        first, *others = re.split(opening, page, flags=re.IGNORECASE)
+        ends = (re.split(closing, part, maxsplit=1, flags=re.IGNORECASE) for part in others)
+        page = "".join([first, *(end[1] for end in ends if len(end) > 1)])
+    base = ""
+    for number, tag in enumerate(_TAG.finditer(page), 1):
+        _refuse_many(number, MOST_FILES)
+        own: dict[str, str] = {}
+        for key, value in _ATTRIBUTE.findall(tag[2]):
+            if key.lower() in _USED and len(value) <= LONGEST_TEXT:
+                own.setdefault(key.lower(), html.unescape(value.strip("\"'")))
+        if tag[1].lower() == "base":
+            base = base or own.get("href", "")
+        elif "href" in own:
+            address, fragment = urldefrag(own["href"])
+            target, shown = urljoin(urljoin(url, base), address), html.unescape(tag[3]).strip()
+            in_address = unquote(urlsplit(target).path.rpartition("/")[2])
+            name = shown if shown.endswith((".whl", ".tar.gz", ".zip")) else in_address
+            if len(name) > LONGEST_NAME:
+                continue
+            metadata = own.get("data-core-metadata", own.get("data-dist-info-metadata", "false"))
+            yield IndexFile(
+                name, target, metadata != "false", "data-yanked" in own, _hash(fragment), 0,
+                _short(own.get("data-requires-python")), metadata_sha256=_hash(metadata),
+            )  # fmt: skip
 
 
-def _refuse_many(found: int, most: int, what: str = "files") -> None:
+def _refuse_many(found: int, most: int) -> None:
     if found > most:
-        raise ValueError(f"it has more than {most} {what}")
+        raise ValueError(f"it has more than {most} files")
 
 
 def _short(requires: object) -> str:
@@ -158,76 +172,6 @@ def _sha256_in(hashes: object) -> str:
 def _hash(fragment: str) -> str:
     found = _SHA256.search(fragment)
     return found[1].lower() if found else ""
-
-
-# ---------------------------------------------------------------------------------------------------------------- HTML
-
-_USED = frozenset({"href", "data-yanked", "data-requires-python", "data-core-metadata", "data-dist-info-metadata"})
-_NAME = re.compile(r"/?[A-Za-z][^\s/>]*")
-_ATTRIBUTE = re.compile(r"""[\s/]*([^\s/>=]*)(?:\s*=\s*("[^"]*"|'[^']*'|[^\s>]*))?""")
-_RAW = {name: re.compile(f"</{name}", re.IGNORECASE) for name in ("script", "style")}
-"""Elements whose content is no markup, with where they end."""
-
-
-def links(data: bytes) -> tuple[list[tuple[dict[str, str], str]], str]:
-    """Return the attributes that are used and the texts of all links of an HTML page, and the base of addresses.
-
-    ValueError if there are too many.
-    """
-    page = data.decode("utf-8", "replace")
-    found: list[tuple[dict[str, str], str]] = []
-    base, last = "", 0
-    texts: list[str] | None = None
-    for start, end, name, own in _tags(page):
-        if texts is not None and len(texts) < 16:
-            texts.append(page[last : min(start, last + LONGEST_TEXT)])
-        last = end
-        if name in ("a", "/a") and texts is not None:
-            found[-1] = found[-1][0], html.unescape("".join(texts)[:LONGEST_TEXT])
-            texts = None
-        if name == "a" and "href" in own:
-            found.append((own, ""))
-            texts = []
-            _refuse_many(len(found), MOST_FILES)
-        elif name == "base" and not base:
-            base = own.get("href", "")
-    if texts is not None:
-        found[-1] = found[-1][0], html.unescape("".join([*texts, page[last : last + LONGEST_TEXT]])[:LONGEST_TEXT])
-    return found, base
-
-
-def _tags(page: str) -> Iterator[tuple[int, int, str, dict[str, str]]]:
-    """Yield where each tag begins and ends, its name and its attributes; a search that finds no end is the last one."""
-    at, steps = page.find("<"), itertools.count(1)
-    while at >= 0:
-        _refuse_many(next(steps), MOST_STEPS, "tags and attributes")
-        found = _NAME.match(page, at + 1)
-        if page.startswith(("<!", "<?"), at):
-            comment = page.startswith("<!--", at)
-            end = page.find("-->" if comment else ">", at + (4 if comment else 2))
-            if end < 0:
-                return
-            at = page.find("<", end)
-        elif found is None:
-            at = page.find("<", at + 1)
-        else:
-            name, place = found[0].lower(), found.end()
-            own: dict[str, str] = {}
-            while page[place : place + 1] != ">":
-                _refuse_many(next(steps), MOST_STEPS, "tags and attributes")
-                one = _ATTRIBUTE.match(page, place)
-                if one is None or place >= len(page):
-                    return
-                key, value = one[1].lower(), one[2] or ""
-                if key in _USED and len(value) <= LONGEST_TEXT:
-                    quoted = len(value) > 1 and value[0] in "\"'" and value[-1] == value[0]
-                    own.setdefault(key, html.unescape(value[1:-1] if quoted else value))
-                place = max(one.end(), place + 1)
-            yield at, place + 1, name, own
-            raw = _RAW[name].search(page, place) if name in _RAW else None
-            if raw is None and name in _RAW:
-                return
-            at = raw.start() if raw is not None else page.find("<", place)
 
 
 # --------------------------------------------------------------------------------------------------------- packageindex
