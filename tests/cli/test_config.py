@@ -230,7 +230,7 @@ def test_what_a_command_takes_counts_for_that_command(folder):
     """A scan takes several packages, a repair one."""
     (folder / "wheelfix.toml").write_text('[scan]\npackage = ["a", "b"]\n[repair]\npackage = "a"\n')
     assert settings("x", command="scan").namespace().package == ["a", "b"]
-    assert settings("x", command="repair").namespace().package == "a"
+    assert settings("--env", "x", command="repair").namespace().package == "a"
     (folder / "wheelfix.toml").write_text('[repair]\npackage = ["a", "b"]\n')
     with pytest.raises(UsageError, match="package is a text"):
         settings("x", command="repair")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.base.values import replace
 from wheelfix.cli.commands import say
-from wheelfix.cli.common import Output, expand_inputs, given_paths
+from wheelfix.cli.common import Output, expand_inputs, given_paths, rule_choice
 from wheelfix.cli.repair import repair_options
 from wheelfix.cli.settings import group_inputs
 from wheelfix.cli.try_ import check_trial, try_written
@@ -18,7 +18,6 @@ from wheelfix.exam.scan import scan_inputs
 from wheelfix.plan.make import allowed_names
 from wheelfix.repairs.repair import repair_all
 from wheelfix.report.document import slim
-from wheelfix.rules.registry import check_patterns
 
 if TYPE_CHECKING:
     import argparse
@@ -40,8 +39,7 @@ def execute(args: argparse.Namespace) -> int:
         for option in ("in_place", "dry_run", "lock", "locked", "env", "package", "undo"):
             setattr(own, option, None)
         options = replace(repair_options(own), accept_unsure=own.fail_on in ("error", "never"))
-        select, ignore = (check_patterns(getattr(own, name), f"--{name}") for name in ("select", "ignore"))
-        scan = replace(options.scan, select=select, ignore=ignore, verify=True)
+        scan = replace(options.scan, **rule_choice(own), verify=True)
         groups.append((options, scan, own.fail_on, paths))
         output.repeat(options.scan)
     output.fail_inputs(inputs)

@@ -37,6 +37,7 @@ from wheelfix.report.canvas import ProgressBar, TextStyle, look_of
 from wheelfix.report.document import DEFAULT, Context, Document, count, human_size, render
 from wheelfix.report.scans import Hints, render_scan, render_statistics, render_steps, render_summary
 from wheelfix.roots.host import card_arch
+from wheelfix.rules.registry import check_patterns
 from wheelfix.streams.output import AtomicFile
 from wheelfix.streams.source import file_sha256
 
@@ -92,6 +93,11 @@ def scan_options(args: argparse.Namespace, **known: Any) -> ScanOptions:
     python, remote = environment_of(getattr(args, "python", None)), remote_options(args)
     parts = options_of(ScanOptions, args, python=python, roots=root_options(args), limits=limits(args), remote=remote)
     return replace(parts, **known)
+
+
+def rule_choice(args: argparse.Namespace) -> dict[str, Any]:
+    """Return which findings are wanted, checked."""
+    return {name: check_patterns(getattr(args, name), f"--{name}") for name in ("select", "ignore")}
 
 
 def limits(args: argparse.Namespace) -> Limits:
@@ -467,8 +473,6 @@ class Output(Results):
         self._take_baseline(getattr(args, "baseline", None), getattr(args, "write_baseline", False))
 
     def _take_baseline(self, file: Path | None, write: bool) -> None:
-        if write and file is None:
-            raise UsageError("--write-baseline needs --baseline FILE", hint="it says where to write")
         if file is None:
             return
         from wheelfix.cli.baseline import Baseline  # which imports json

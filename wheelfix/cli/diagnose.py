@@ -37,8 +37,6 @@ def execute(args: argparse.Namespace) -> int:
     if args.record:
         write_result(how_to_record(args.package or "torch"), args.output)
         return Exit.OK
-    if args.file is not None and args.text is not None:
-        raise UsageError("both a file and --text are given", hint="give one of them")
     with _question(args) as question:
         diagnosis = answer(question)
     block = _block(args, diagnosis) if args.issue_block else None

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 def repair_options(args: argparse.Namespace) -> RepairOptions:
     """Return what the command line asks for, checked."""
-    _refuse(args)
     check_folder(args.env, "--env")
     if args.wheel_dir is not None and args.wheel_dir.exists() and not args.wheel_dir.is_dir():
         raise UsageError(f"--wheel-dir {args.wheel_dir}", because="it is a file", hint="name a folder")
@@ -69,27 +68,6 @@ def _renaming(args: argparse.Namespace) -> Renaming:
                 because="it is about DLLs in a folder for renamed DLLs",
             )
     return renaming
-
-
-def _refuse(args: argparse.Namespace) -> None:
-    """Refuse options that contradict each other."""
-    rules = (
-        (args.in_place and args.wheel_dir, "--in-place and --wheel-dir", "one of them says where the wheel goes"),
-        (args.dry_run and args.locked, "--dry-run and --locked", "a lock is a plan already; print the file"),
-        (args.locked and args.lock, "--lock and --locked", "one writes a plan, the other reads it"),
-        (args.layout == "libs" and args.dest, "--layout libs and --dest", "libs has a folder of its own"),
-        (args.package and not args.env, "--package without --env", "--package names what is installed there"),
-        (args.undo and not args.env, "--undo without --env", "a wheel is never changed, so nothing is undone"),
-        (args.env and args.paths, "--env and a PATH", "repair either wheels or an installed package"),
-        (args.env and not args.package, "--env without --package", "say which distribution to repair"),
-        (args.env and args.layout == "libs", "--env and --layout libs", "an installed package is not patched"),
-        (args.env and args.via != "vendor", "--env and --via", "what is installed requires what it requires"),
-        (args.env and args.recompress, "--env and --recompress", "an installed package is not an archive"),
-        (args.env and args.build_tag, "--env and --build-tag", "an installed package has no file name"),
-    )
-    for broken, what, because in rules:
-        if broken:
-            raise UsageError(f"{what} contradict each other" if " and " in what else what, because=because)
 
 
 class RepairOutput(Results):

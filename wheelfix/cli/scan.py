@@ -5,14 +5,22 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.cli.common import Inputs, Output, expand_inputs, given_paths, open_client, say_bytes, scan_options
+from wheelfix.cli.common import (
+    Inputs,
+    Output,
+    expand_inputs,
+    given_paths,
+    open_client,
+    rule_choice,
+    say_bytes,
+    scan_options,
+)
 from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import UsageError
 from wheelfix.exam.scan import scan_inputs
 from wheelfix.report.document import (
     slim,
 )
-from wheelfix.rules.registry import check_patterns
 
 if TYPE_CHECKING:
     import argparse
@@ -25,8 +33,7 @@ def _options(args: argparse.Namespace) -> ScanOptions:
     """Return what the command line asks for, checked."""
     return scan_options(
         args,
-        select=check_patterns(args.select, "--select"),
-        ignore=check_patterns(args.ignore, "--ignore"),
+        **rule_choice(args),
         driver=_driver(args.driver),
         archs=args.archs or args.verbose,
         versions=args.verbose,
@@ -50,9 +57,6 @@ def execute(args: argparse.Namespace) -> int:
     output = Output(args)
     if args.lockfile is None:
         args.paths = given_paths(args.paths, "scan")
-    if args.lockfile is None and (args.lock_extras or args.lock_groups):
-        option = "--extra" if args.lock_extras else "--group"
-        raise UsageError(f"{option} says what is installed of a lock file", hint="name that with --lockfile FILE")
     with open_client(args) as client:
         return _scan_inputs(args, output, client)
 

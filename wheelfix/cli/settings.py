@@ -555,6 +555,7 @@ class Settings:
         args = argparse.Namespace(**{dest: item.value for dest, item in self.values(wheel).items()})
         args.command = self.command
         args.settings = self
+        _refuse_contradictions(args)
         return args
 
     @property
@@ -565,6 +566,23 @@ class Settings:
             if any(item.command in ("", self.command) and item.key in rows for item in settings):
                 return path
         return None
+
+
+def _refuse_contradictions(args: argparse.Namespace) -> None:
+    """UsageError for options of which ``options.txt`` says that they do not go together."""
+    for row in block(f"wheelfix {args.command}").get("contradictions", "").splitlines():
+        what, _, because = row.partition(": ")
+        first, joint, second = re.split("( and | without )", what)
+        if _is_given(args, first) and _is_given(args, second) is (joint == " and "):
+            raise UsageError(what if joint == " without " else f"{what} contradict each other", because=because)
+
+
+def _is_given(args: argparse.Namespace, words: str) -> bool:
+    """Whether an option has another value than its default, or the very one that follows it: ``--layout libs``."""
+    option, _, value = words.removeprefix("a ").partition(" ")
+    row = _row(args.command, option.removeprefix("--"))
+    found = getattr(args, row.get("dest", option))
+    return found == value if value else found not in (None, [], False, row.get("default"))
 
 
 def arguments_of(argv: list[str]) -> argparse.Namespace | None:

@@ -31,8 +31,6 @@ def sign_options(args: argparse.Namespace) -> SignOptions:
     """Return what the command line asks for, checked."""
     if args.trusted_roots is not None:
         check_trusted_roots(args.trusted_roots)
-    if args.in_place and args.output_dir is not None:
-        raise UsageError("--in-place and --wheel-dir contradict each other", because="one says where the wheel goes")
     return options_of(
         SignOptions,
         args,

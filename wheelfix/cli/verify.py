@@ -10,9 +10,9 @@ from wheelfix.cli.common import (
     expand_inputs,
     limits,
     options_of,
+    rule_choice,
 )
 from wheelfix.exam.verify import verify_all
-from wheelfix.rules.registry import check_patterns
 
 if TYPE_CHECKING:
     import argparse
@@ -24,8 +24,7 @@ def execute(args: argparse.Namespace) -> int:
     options = options_of(
         ScanOptions,
         args,
-        select=check_patterns(args.select, "--select"),
-        ignore=check_patterns(args.ignore, "--ignore"),
+        **rule_choice(args),
         verify=True,
         limits=limits(args),
     )
