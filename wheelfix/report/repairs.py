@@ -94,12 +94,16 @@ def render_balance(reports: Sequence[Repaired], failures: Sequence[FailedInput],
         for report in reports
         if report.remaining
     ]
+    summary = Part((("Summary", "head"),), (Table(("outcome", "findings", "wheel"), rows),), 3)
+    return render_text([summary, line(balance(reports, failures))], look)
+
+
+def balance(reports: Sequence[Repaired], failures: Sequence[FailedInput]) -> str:
+    """Return the figures over several wheels."""
     outcomes = [*(report.outcome for report in reports), *(failure.words for failure in failures)]
     numbers = ", ".join(f"{outcomes.count(word)} {word}" for word in dict.fromkeys(outcomes))
     fixed, remaining = (sum(len(getattr(one, name)) for one in reports) for name in ("fixed", "remaining"))
-    total = f"{count(len(outcomes), 'wheel')}: {numbers}; {fixed} fixed, {remaining} remain"
-    summary = Part((("Summary", "head"),), (Table(("outcome", "findings", "wheel"), rows),), 3)
-    return render_text([summary, line(total)], look)
+    return f"{count(len(outcomes), 'wheel')}: {numbers}; {fixed} fixed, {remaining} remain"
 
 
 def _changes(plan: Plan, *, verbose: bool) -> Iterator[Block]:

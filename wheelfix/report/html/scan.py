@@ -23,7 +23,7 @@ from wheelfix.report.document import (
 from wheelfix.report.html.element import Html, badge, draw, el, fold, join, spans_of, table, table_rows
 from wheelfix.report.html.graph import build_graph, draw_needs, files_part
 from wheelfix.report.pages import parse_markdown
-from wheelfix.report.repairs import plan_part
+from wheelfix.report.repairs import balance, plan_part
 from wheelfix.report.scans import first_problem, overview, scan_blocks, totals_table
 from wheelfix.rules.registry import find_rule, page
 
@@ -110,26 +110,11 @@ def draw_rules(codes: Iterable[str]) -> Html | None:
 
 def _answer(document: Document) -> str:
     """Return what a reader in a hurry wants to know."""
-    if not document.inputs:
-        return "Nothing was scanned"
-    if document.inputs == 1 and document.reports:
-        report = document.reports[0]
-        because = f": {first_problem(report)}" if report.first_failure is not None else ""
-        return f"{label(report)} is {report.verdict}{because}"
-    verdicts = (Verdict.BROKEN, Verdict.UNSURE, Verdict.RISKY)
-    bad = {verdict.value: document.verdicts[verdict] for verdict in verdicts} | by_words(document.alone)
-    parts = [(number, words) for words, number in bad.items() if number]
-    total = document.inputs - document.skipped
-    noun = count(total, _noun(document.reports))
-    if not parts:
-        return f"All {noun} are ok" if total > 1 else f"{noun} is ok"
-    (first, words), *others = parts
-    more = "".join(f", {number} {words}" for number, words in others)
-    return f"{first} of {noun} {'is' if first == 1 else 'are'} {words}{more}"
-
-
-def _noun(reports: Sequence[ScanReport]) -> str:
-    return "wheel" if all(label(report).lower().endswith(".whl") for report in reports) else "package"
+    if document.inputs > 1 or not document.reports:
+        return str(document)
+    report = document.reports[0]
+    because = f": {first_problem(report)}" if report.first_failure is not None else ""
+    return f"{label(report)} is {report.verdict}{because}"
 
 
 def _bar(document: Document) -> Html:
@@ -219,13 +204,9 @@ def _notice(failure: FailedInput) -> Html:
 
 def render_repairs(reports: Sequence[Repaired], failures: Sequence[FailedInput], context: Context) -> str:
     """Return the page; wheels that could not be repaired come first."""
-    numbers = {"not repaired": len(failures)}
-    for report in reports:
-        numbers[report.outcome] = numbers.get(report.outcome, 0) + 1
-    answer = ", ".join(f"{count(number, 'wheel')} {words}" for words, number in numbers.items() if number)
     failed = [el("section", el("h2", failure.path), _notice(failure)) for failure in failures]
     parts = draw(plan_part(report, TextStyle()) for report in reports)
-    return frame("wheelfix repair", header("repair", answer or "No wheels", context), *failed, parts)
+    return frame("wheelfix repair", header("repair", balance(reports, failures), context), *failed, parts)
 
 
 def render_comparison(comparison: Comparison, context: Context) -> str:
