@@ -521,7 +521,7 @@ def render_summary(document: Document, look: TextStyle) -> str:
             rows.append([(row.kind.upper(), row.kind), phrase, (row.label + failed, "path")])
     blocks = [_indented("Summary", Table(("verdict", "findings", "input"), rows)), *_target_table(document.reports)]
     if document.rules:
-        blocks.append(_totals(document.rules))
+        blocks.append(_indented("Findings by rule", totals_table(document.rules)))
     return render_text([*blocks, line(str(document))], look)
 
 
@@ -539,12 +539,7 @@ def render_statistics(document: Document, look: TextStyle) -> str:
     """Return how often each rule was broken; known findings are left out."""
     rules = document.rules
     totals = f"{count(sum(row.findings for row in rules), 'finding')} of {count(len(rules), 'rule')}"
-    return render_text([_totals(rules), line(totals)], look)
-
-
-def _totals(rules: Sequence[RuleTotal]) -> Part:
-    rows = [[str(row.findings), row.code, row.severity.value, row.name] for row in rules]
-    return _indented("Findings by rule", Table(("findings", "code", "severity", "rule"), rows))
+    return render_text([_indented("Findings by rule", totals_table(rules)), line(totals)], look)
 
 
 def totals_table(rules: Sequence[RuleTotal]) -> Table:
@@ -554,7 +549,7 @@ def totals_table(rules: Sequence[RuleTotal]) -> Table:
         [f"{row.code} {row.name}", (row.severity.value, row.severity.value), str(row.findings), str(row.inputs)]
         for row in rules
     ]
-    return Table(heads, rows, numbers=heads[2:])
+    return Table(heads, rows, headed=True, numbers=heads[2:])
 
 
 def overview(rows: Iterable[InputRow]) -> Table:
