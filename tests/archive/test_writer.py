@@ -270,8 +270,9 @@ def test_levels_and_sizes(tmp_path, size, level):
         assert info.flag_bits & 8 == 0
 
 
-def test_a_large_file_that_does_not_shrink_is_stored(tmp_path):
-    noise = random.Random(3).randbytes(2 * BLOCK + 100)
+@pytest.mark.parametrize("size", [0, 1000, 2 * BLOCK + 100])
+def test_a_file_that_does_not_shrink_is_stored(tmp_path, size):
+    noise = random.Random(3).randbytes(size)
     source = write_wheel_by_hand(tmp_path)
     target = tmp_path / "out.whl"
     rewrite(source, target, WheelChanges(DIST_INFO, add=(NewMember("x.dll", data=noise),)))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.tables import answers, read_table
-from wheelfix.roots import root as tree
+from wheelfix.base.parsing import dotted_numbers
 from wheelfix.roots.host import card_arch
 from wheelfix.roots.release import cuda_of_package
 from wheelfix.roots.toolkits import toolkit_release
@@ -17,7 +17,7 @@ QUESTIONS: dict[str, Callable[..., Any]] = {
     "card": card_arch,
     "CUDA of package": cuda_of_package,
     "toolkit": toolkit_release,
-    "numbers": tree.numbers,
+    "numbers": dotted_numbers,
 }
 ANSWERS = read_table(__file__, "answers.toml")
 

@@ -7,7 +7,7 @@ from wheelfix.roots.choice import DllRequest, Needer, choose, family_files
 from wheelfix.roots.gather import named_root
 from wheelfix.roots.host import Host
 from wheelfix.roots.index import RootIndex
-from wheelfix.roots.release import cuda_of
+from wheelfix.roots.release import cuda_release_of
 
 pytestmark = pytest.mark.real
 
@@ -28,7 +28,7 @@ def test_cupti_straight_out_of_its_wheel():
             DllRequest("cupti64_2022.2.1.dll", needers=(needer,), cuda="11.7"),
             index,
         )
-        assert cuda_of(outcome.winner) == "11.7"
+        assert cuda_release_of(outcome.winner, index) == "11.7"
         assert outcome.winner.origin == "wheel nvidia-cuda-cupti-cu11 11.7.101"
         packed = index.packed(outcome.winner)
         assert packed[0].data_span(packed[1])[1] == packed[1].csize

@@ -63,14 +63,6 @@ def test_blocks_cost_next_to_nothing():
     assert pack(data)[0].csize < at_once * 1.005
 
 
-def test_what_does_not_shrink_is_stored_and_nothing_is_nothing():
-    noise = random.Random(1).randbytes(1000)
-    assert pack(noise)[0].method == codec.STORED
-    assert pack(noise)[1] == noise
-    packed, stream = pack(b"")
-    assert (packed.method, packed.csize, packed.crc, stream) == (codec.STORED, 0, 0, b"")
-
-
 def test_blocks_under_way_are_few(monkeypatch):
     """However large the file, only as many blocks are in memory as threads can chew."""
     monkeypatch.setattr(deflate, "BLOCK", 1000)

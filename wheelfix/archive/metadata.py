@@ -11,6 +11,7 @@ from wheelfix.base.parsing import (
     as_requirement,
     as_specifiers,
     as_version,
+    fault_of,
     number_pair,
     parse_json,
     regex,
@@ -86,13 +87,13 @@ def requirement_faults(headers: HeaderFields, name: str) -> Faults:
             message = f"more than {MAX_ODD} requirements are not plain; the others were not read"
             yield ArchiveFault("metadata-invalid", name, message, (PIP,))
             break
-        if not plain and (reason := _why_no_requirement(line)):
+        if not plain and (reason := fault_of(as_requirement, line)):
             message = f"the requirement {line[:200]!r} cannot be read ({reason})"
             yield ArchiveFault("metadata-invalid", name, message, (PIP,))
     for line in headers.get("requires-python", ())[:1]:
-        if line and not _is_list(_is_clause, line) and not _is_specifier(line):
+        if line and not _is_list(_is_clause, line) and fault_of(as_specifiers, line):
             # uv reads ">=3.8.*" as ">=3.8".
-            by = () if _is_specifier(line.replace(".*", "")) else (UV,)
+            by = (UV,) if fault_of(as_specifiers, line.replace(".*", "")) else ()
             message = f"Requires-Python {line[:200]!r} cannot be read; pip ignores it"
             yield ArchiveFault("requires-python", name, message, by)
 
@@ -145,22 +146,6 @@ def _is_clause(text: str) -> bool:
 def _is_comparison(text: str) -> bool:
     found = _COMPARISON.fullmatch(text)
     return found is not None and found[1] in VARIABLES
-
-
-def _why_no_requirement(line: str) -> str:
-    try:
-        as_requirement(line)
-    except ValueError as exc:  # InvalidRequirement, or a number with more digits than Python reads
-        return str(exc).partition("\n")[0]
-    return ""
-
-
-def _is_specifier(line: str) -> bool:
-    try:
-        as_specifiers(line)
-    except ValueError:  # InvalidSpecifier, or a number with more digits than Python reads
-        return False
-    return True
 
 
 def wheel_version_fault(version: str, spelled: bool, name: str) -> Faults:
@@ -293,13 +278,8 @@ def check_metadata(file_name: FileName, dist_info: str, metadata: Metadata) -> F
 
 
 def _is_version(text: str) -> bool:
-    if all(whole_number(one) is not None for one in text.split(".")) or _PLAIN_VERSION.fullmatch(text) is not None:
-        return True
-    try:
-        as_version(text)
-    except ValueError:  # InvalidVersion, or a number with more digits than Python reads
-        return False
-    return True
+    plain = all(whole_number(one) is not None for one in text.split(".")) or _PLAIN_VERSION.fullmatch(text)
+    return bool(plain) or not fault_of(as_version, text)
 
 
 def _same_version(one: str, other: str) -> bool:

@@ -11,7 +11,7 @@ from wheelfix.base.inputfiles import read_file
 from wheelfix.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from packaging.markers import Marker
@@ -64,9 +64,9 @@ def number_pair(major: str, minor: str) -> tuple[int, int] | None:
 
 
 def dotted_numbers(version: str) -> tuple[int, ...]:
-    """Return the leading dotted numbers of a version, so that versions compare: ``12.4.1-rc1`` gives 12, 4, 1."""
+    """Return the leading dotted numbers of a version, so that versions compare: ``v12.4.1-rc1`` gives 12, 4, 1."""
     found: list[int] = []
-    for part in version.split(".", 32)[:32]:
+    for part in version.strip().lower().removeprefix("v").split(".", 32)[:32]:
         digits = re.match("[0-9]*", part)
         number = whole_number(digits[0]) if digits else None
         if number is None:
@@ -158,6 +158,15 @@ def as_requirement(text: str) -> Requirement:
         return Requirement(text)
     except RecursionError as error:  # parentheses within parentheses
         raise ValueError(TOO_DEEP) from error
+
+
+def fault_of(parse: Callable[[str], object], text: str) -> str:
+    """Return why a text is not a version, a specifier or a requirement, as ``parse`` reads them; empty if it is one."""
+    try:
+        parse(text)
+    except ValueError as error:  # that of packaging, or for a number with more digits than Python reads
+        return str(error).partition("\n")[0]
+    return ""
 
 
 def as_marker(text: str) -> Marker:

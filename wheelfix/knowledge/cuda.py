@@ -38,7 +38,7 @@ class CudaTable:
 
 def release(text: str) -> Release:
     """Return major and minor of a version such as ``11.7``, ``11.7.1`` or ``11.8.20220929``."""
-    major, minor, *_ = (*dotted_numbers(text.strip().removeprefix("v")), None, None)
+    major, minor, *_ = (*dotted_numbers(text), None, None)
     if major is None or minor is None:
         raise ValueError(f"{text[:40]!r} is not a CUDA version")
     return major, minor

@@ -468,7 +468,7 @@ def reference(archive: Archive | None, before: Examination, *, hash_file: bool =
     if archive is None:
         return WheelRef(report.path, report.name, report.version, 0, "")
     digest = hashlib.sha256(archive.directory).hexdigest()
-    whole = sha256_of(archive).hex() if hash_file else ""
+    whole = sha256_of(archive) if hash_file else ""
     info, faults = before.subject.facts.info, before.subject.facts.faults
     odd = {fault.kind for fault in faults if info is None or fault not in info.faults} - NOT_IRREGULAR
     return WheelRef(str(archive.path), report.name, report.version, archive.size, digest, whole, not odd)
@@ -504,7 +504,7 @@ def _addition(entry: Chosen, planner: Planner, mangle: bool, trust: Mapping[Root
         origin = planner.subject.view.origin(entry.own)
         source = Source("own", planner.before.report.path, origin, origin="this wheel")
         own = planner.view.file(entry.path)
-        size, digest, version = own.size, sha256_of(own.open()).hex(), ""
+        size, digest, version = own.size, sha256_of(own.open()), ""
     else:
         file, index = entry.file, planner.index
         kind = file.root.kind if file.root.is_file else "file"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.names import installed_path, unprintable, why_unsafe
-from wheelfix.base.parsing import as_requirement, as_specifiers
+from wheelfix.base.parsing import as_requirement, as_specifiers, dotted_numbers
 from wheelfix.base.values import distinct, grouped, replace
 from wheelfix.errors import CannotRepair, UsageError
 from wheelfix.exam.examine import examine_again
@@ -30,7 +30,6 @@ from wheelfix.model import Edge, canonical, dll_key
 from wheelfix.plan.model import Addition, Chosen, Remaining, Supplied, Way
 from wheelfix.pycode.budget import OutOfBudget, parse_code
 from wheelfix.roots.release import broken_requirements
-from wheelfix.roots.root import RootFile, numbers
 from wheelfix.streams.source import MemorySource, chunks, sha256_of
 
 if TYPE_CHECKING:
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from wheelfix.base.options import RepairOptions
     from wheelfix.exam.examination import Examination
     from wheelfix.roots.index import RootIndex
+    from wheelfix.roots.root import RootFile
     from wheelfix.rules.context import Subject
 
 _SUPPLIERS = frozenset({"NVIDIA Corporation", "Intel Corporation"})
@@ -62,7 +62,7 @@ def same_bytes(own: ViewFile, file: RootFile, index: RootIndex, *, preview: bool
     packed = index.packed(file) if preview and file.root.remote is not None else None
     if packed is not None:
         return functools.reduce(lambda crc, piece: zlib.crc32(piece, crc), chunks(own.open()), 0) == packed[1].crc
-    return sha256_of(own.open()).hex() == index.sha256(file)
+    return sha256_of(own.open()) == index.sha256(file)
 
 
 # ---------------------------------------------------------------------------------------------------- --via wheels
@@ -150,10 +150,10 @@ def version_range(distribution: str, version: str, names: Sequence[str], cuda: s
     def serves(later: str) -> bool:
         having = {dll.name: dll.folder for dll in index.shipped_by(distribution, later) or ()}
         there = all(key in having and first.get(key, having[key]) == having[key] for key in keys)
-        toolkits = [toolkits_of(key, numbers(later)) for key in keys if cuda]
+        toolkits = [toolkits_of(key, dotted_numbers(later)) for key in keys if cuda]
         return there and all(cuda in some for some in toolkits if some)
 
-    major = numbers(version)[0]
+    major = dotted_numbers(version)[0]
     later = as_specifiers(f">{version},<{major + 1}").filter(wheel.version for wheel in index.looked_at(distribution))
     return f">={version},<{next((one for one in later if not serves(one)), major + 1)}"
 

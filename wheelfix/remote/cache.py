@@ -175,7 +175,7 @@ class Cache:
         path = self._wheels / f"{sha256}.whl"
         try:
             with FileSource(path, links=False) as source:
-                found = sha256_of(source).hex()
+                found = sha256_of(source)
             if found == sha256:
                 os.utime(path)
                 return path

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
+from wheelfix.base.parsing import dotted_numbers
 from wheelfix.base.values import dataclass, field, frozen, grouped, replace
 from wheelfix.knowledge.cards import capability_of_arch, library_release
 from wheelfix.knowledge.companions import companions_of
@@ -21,7 +22,6 @@ from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.system import classify, runtime_file
 from wheelfix.loader.loading import split_forwarder
 from wheelfix.model import Image, ImageFacts, Machine, Malformed, Symbol, dll_key, fold, spelled
-from wheelfix.roots import root as tree
 from wheelfix.roots.release import (
     GROUPS,
     SEPARATE,
@@ -325,7 +325,7 @@ def _other_release(need: DllRequest, file: RootFile, facts: RootIndex) -> str:
     possible = possible_releases(file, facts)
     if not possible or one.release in possible:
         return ""
-    found = " or ".join(sorted(possible, key=tree.numbers)) if len(possible) < 3 else "another release"
+    found = " or ".join(sorted(possible, key=dotted_numbers)) if len(possible) < 3 else "another release"
     title = GROUPS[one.group]
     return f"of {title} {found}; this wheel takes its {title} libraries from {one.release}: {one.because}"
 
@@ -420,7 +420,7 @@ def _releases(files: list[RootFile], _: RootIndex) -> list[tuple[int, ...]]:
     """Return the release of each file's package or root; nothing when these count in different ways."""
     if len({(file.package, "" if file.package else file.root.kind) for file in files}) > 1:
         return []
-    return [tree.numbers(file.version_hint) for file in files]
+    return [dotted_numbers(file.version_hint) for file in files]
 
 
 def _outranked(groups: list[list[Ranking]], left: list[list[Ranking]], reason: str) -> list[Considered]:
@@ -514,8 +514,8 @@ def _distance(release: str, wanted: Wanted) -> int:
     """Return how far a release is from what the wheel was built with: 0 the same, 1 newer, 2 older, 9 another major."""
     if not wanted.releases or release in wanted.releases:
         return 0
-    mine = tree.numbers(release)
-    theirs = [tree.numbers(name) for name in wanted.releases]
+    mine = dotted_numbers(release)
+    theirs = [dotted_numbers(name) for name in wanted.releases]
     if mine[:1] not in {other[:1] for other in theirs}:
         return OTHER
     return 1 if mine > max(other for other in theirs if other[:1] == mine[:1]) else 2
@@ -523,7 +523,7 @@ def _distance(release: str, wanted: Wanted) -> int:
 
 def _rank(offer: _Offer, wanted: Wanted) -> tuple[int, int, tuple[int, ...]]:
     distance = _distance(offer.release, wanted)
-    numbers = tree.numbers(offer.release)
+    numbers = dotted_numbers(offer.release)
     # The nearest newer one; otherwise, and among equals, the newest.
     nearness = numbers if distance == 1 else tuple(-number for number in numbers)
     return (distance, -len(offer.names), nearness)
@@ -565,14 +565,14 @@ def _why(best: _Offer, others: list[_Offer], wanted: Wanted, *, known: bool) -> 
 
 def _main_root(offer: _Offer) -> Path | None:
     """Return the root that has most of a release; None when two have as much and none is newer."""
-    counted = {root.path: (len(names), tree.numbers(root.version)) for root, names in offer.roots.items()}
+    counted = {root.path: (len(names), dotted_numbers(root.version)) for root, names in offer.roots.items()}
     first = [path for path, count in counted.items() if count == max(counted.values())]
     return first[0] if len(first) == 1 else None
 
 
 def _refusals(group: str, refused: dict[str, list[str]]) -> tuple[str, ...]:
     title = GROUPS[group]
-    ordered = sorted(refused, key=tree.numbers)
+    ordered = sorted(refused, key=dotted_numbers)
     return tuple(f"{title} {release}: {'; '.join(dict.fromkeys(refused[release]))}" for release in ordered)
 
 

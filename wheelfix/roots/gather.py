@@ -23,7 +23,7 @@ from wheelfix.roots.root import LABELS, Place, Root, RootFolder
 from wheelfix.roots.toolkits import CONDA, MSVC, PIP, TOOLKITS, Vendor, is_redistributable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from wheelfix.base.options import Limits, RootOptions
 
@@ -111,8 +111,7 @@ def named_root(
     limits: Limits | None = None,
 ) -> Root:
     """Return the root at a path that the user gave; UsageError when it is not there or not of the wanted kind."""
-    text = os.fspath(path).strip().strip('"')
-    where = _absolute(text)
+    text, where = _meant(path)
     try:
         found = where is not None and where.exists()
     except OSError as exc:
@@ -133,16 +132,14 @@ def _where_it_may_be(text: str, host: Host) -> str:
 
 def named_roots(path: str | Path, host: Host, limits: Limits | None = None) -> tuple[Root, ...]:
     """Return the roots that a path means: one, each wheel or package of a folder, or all that a pattern matches."""
-    text = os.fspath(path).strip().strip('"')
-    where = _absolute(text)
+    text, where = _meant(path)
+    found: Sequence[str | Path] = (path,)
     if where is not None and any(sign in text for sign in "*?[") and not os.path.lexists(where):
-        return tuple(named_root(found, host, limits=limits) for found in _matches(where, text))
-    if where is None or not tree.is_folder(where):
-        return (named_root(path, host, limits=limits),)
-    packages = [where / name for name in tree.names(where) if is_package(name)]
-    if packages and _recognised(where) is None:
-        return tuple(named_root(package, host, limits=limits) for package in packages)
-    return (named_root(path, host, limits=limits),)
+        found = _matches(where, text)
+    elif where is not None and tree.is_folder(where):
+        packages = [where / name for name in tree.names(where) if is_package(name)]
+        found = packages if packages and _recognised(where) is None else found
+    return tuple(named_root(one, host, limits=limits) for one in found)
 
 
 def _matches(pattern: Path, text: str) -> list[Path]:
@@ -160,14 +157,15 @@ def _recognised(folder: Path) -> Root | None:
     return root if root is not None and root.folders else plain_root(folder)
 
 
-def _absolute(text: str) -> Path | None:
-    """Return the path that a text means, or None when it means none (a home that does not exist, a NUL in it)."""
+def _meant(path: str | Path) -> tuple[str, Path | None]:
+    """Return a path without quotes, and where it leads; None for no place (a home that does not exist, a NUL in it)."""
+    text = os.fspath(path).strip().strip('"')
     try:
         where = Path(text).expanduser()
         # Versions are read from names of folders, and ".." has none; links elsewhere stay as they were named.
-        return where.resolve() if ".." in where.parts else where.absolute()
+        return text, where.resolve() if ".." in where.parts else where.absolute()
     except (RuntimeError, ValueError):
-        return None
+        return text, None
 
 
 def _folder_root(folder: Path, option: str, kind: str | None) -> Root:

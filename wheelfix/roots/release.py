@@ -10,7 +10,7 @@ import posixpath
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.base.parsing import as_requirement, as_specifiers, as_version
+from wheelfix.base.parsing import as_requirement, as_specifiers, as_version, dotted_numbers
 from wheelfix.base.values import frozen
 from wheelfix.knowledge.cuda import (
     cuda_table,
@@ -26,7 +26,6 @@ from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.provider_index import provider_index, vendor_of
 from wheelfix.knowledge.providers import conda_package, owners_of
 from wheelfix.model import canonical, fold
-from wheelfix.roots import root as tree
 from wheelfix.roots.root import RootFolder
 
 if TYPE_CHECKING:
@@ -120,7 +119,7 @@ def _cuda_evidence(file: RootFile, facts: RootIndex) -> Iterator[frozenset[str]]
     if is_versioned_by_patch(file.name):
         return
     packaged = cuda_of_package(file.package, file.version_hint) if file.package else ""
-    owned = toolkits_of(file.name, tree.numbers(file.version_hint)) if _is_packaged_library(file) else frozenset()
+    owned = toolkits_of(file.name, dotted_numbers(file.version_hint)) if _is_packaged_library(file) else frozenset()
     exact = _of_text(packaged) if "." in packaged else owned
     yield exact
     if not exact:
@@ -158,7 +157,7 @@ def _of_neighbours(file: RootFile, facts: RootIndex) -> frozenset[str]:
 
 def _of_text(text: str) -> frozenset[str]:
     """Return the releases that ``11.7`` or ``11`` means."""
-    parts = tree.numbers(text)
+    parts = dotted_numbers(text)
     if len(parts) > 1:
         return frozenset({f"{parts[0]}.{parts[1]}"})
     return frozenset(name for name in _known() if parts and release(name)[0] == parts[0])
@@ -167,7 +166,7 @@ def _of_text(text: str) -> frozenset[str]:
 def _own_release(file: RootFile, facts: RootIndex) -> frozenset[str]:
     """Return major and minor of the library itself, for groups whose DLLs are numbered like their release."""
     stated = _is_own_package(file) or (file.root.kind == "oneapi" and not file.package)
-    parts = tree.numbers(file.version_hint) if stated else ()
+    parts = dotted_numbers(file.version_hint) if stated else ()
     if len(parts) < 2:
         parts = library_version(file.name, facts.version(file))
     return frozenset({f"{parts[0]}.{parts[1]}"}) if len(parts) > 1 else frozenset()
@@ -175,7 +174,7 @@ def _own_release(file: RootFile, facts: RootIndex) -> frozenset[str]:
 
 def cuda_release_of(file: RootFile, facts: RootIndex) -> str:
     """Return the CUDA release that a candidate is for, ``11.7``, or its major alone; empty when unknown."""
-    stated = cuda_of(file)
+    stated = file.folder.cuda or cuda_of_package(file.package, file.version_hint)
     if group_of(file.name) != "cuda":
         return stated
     named = cuda_versions_for(file.name)
@@ -189,7 +188,7 @@ def stated_version(file: RootFile, facts: RootIndex) -> tuple[int, ...]:
 
     Its own package says it without a look at the DLL, whose resources may lie behind hundreds of megabytes.
     """
-    parts = tree.numbers(file.version_hint)
+    parts = dotted_numbers(file.version_hint)
     if len(parts) > 1 and _is_packaged_library(file):
         return parts
     return library_version(file.name, facts.version(file))
@@ -207,7 +206,7 @@ def shown_version(file: RootFile, facts: RootIndex) -> str:
 def cuda_of_package(package: str, version: str) -> str:
     """Return the CUDA release that a package is made for: ``11.7``, ``11`` when only that is known, or nothing."""
     name = fold(package).replace("_", "-").replace(".", "-")
-    parts = tree.numbers(version)
+    parts = dotted_numbers(version)
     if re.fullmatch(_LIKE_TOOLKIT, name) and len(parts) >= 2 and parts[0] >= 9:
         return f"{parts[0]}.{parts[1]}"
     if found := re.search(r"-(?:cu|cuda)(\d\d)\d?x?$", name):
@@ -224,14 +223,9 @@ def member_folders(members: Iterable[str], package: str, version: str) -> tuple[
     return tuple(RootFolder(name, version=version, cuda=release, package=package) for name in names)
 
 
-def cuda_of(file: RootFile) -> str:
-    """Return the CUDA release that a candidate belongs to, as far as its folder or package says."""
-    return file.folder.cuda or cuda_of_package(file.package, file.version_hint)
-
-
 def compatibility(stated: str, wanted: str) -> int:
     """Return how well a release fits the wanted one: 3 the same, 2 the same major, 1 not known, 0 another major."""
-    return _fit(tree.numbers(stated), tree.numbers(wanted))
+    return _fit(dotted_numbers(stated), dotted_numbers(wanted))
 
 
 def _fit(has: tuple[int, ...], wants: tuple[int, ...]) -> int:
@@ -244,8 +238,8 @@ def _fit(has: tuple[int, ...], wants: tuple[int, ...]) -> int:
 
 def release_compatibility(file: RootFile, wanted: str, facts: RootIndex) -> int:
     """Return how well a candidate's release fits the wanted one, in the same four steps."""
-    wants = tree.numbers(wanted)
-    best = _fit(tree.numbers(file.version_hint), wants)
+    wants = dotted_numbers(wanted)
+    best = _fit(dotted_numbers(file.version_hint), wants)
     found = facts.version(file) if wants and best < 3 else None
     return max(best, _fit(found.file, wants)) if found is not None and any(found.file) else best
 
@@ -310,5 +304,5 @@ def _is_of(name: str, version: str, releases: tuple[str, ...]) -> bool:
     CUDA's libraries have numbers of their own: cuSPARSE 12.1.0 is of CUDA 12.1, and 12.1.2 of CUDA 12.2.
     """
     if family_of(name).group == "cuda":
-        return not toolkits_of(name, tree.numbers(version)).isdisjoint(releases)
+        return not toolkits_of(name, dotted_numbers(version)).isdisjoint(releases)
     return any(f"{version}.".startswith(f"{release}.") for release in releases)

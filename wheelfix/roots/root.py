@@ -126,14 +126,9 @@ def inside(path: Path, root: Path) -> bool:
     return real(path).is_relative_to(real(root))
 
 
-def numbers(version: str) -> tuple[int, ...]:
-    """Return the leading dotted numbers of a version, so that versions compare: ``v12.4.1-rc1`` gives 12, 4, 1."""
-    return dotted_numbers(version.strip().lower().removeprefix("v"))
-
-
 def newest_first(folders: tuple[Path, ...]) -> tuple[Path, ...]:
     """Return folders named for versions, the highest version first."""
-    return tuple(sorted(folders, key=lambda folder: numbers(folder.name), reverse=True))
+    return tuple(sorted(folders, key=lambda folder: dotted_numbers(folder.name), reverse=True))
 
 
 @frozen

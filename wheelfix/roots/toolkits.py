@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.archive.record import MAX_SIZE, Record
 from wheelfix.base.inputfiles import read_file
-from wheelfix.base.parsing import MAX_JSON, parse_json, read_json
+from wheelfix.base.parsing import MAX_JSON, dotted_numbers, parse_json, read_json
 from wheelfix.base.values import frozen
 from wheelfix.errors import InputError
 from wheelfix.loader.profile import InstalledFolder
@@ -150,7 +150,7 @@ def toolkit_release(text: str) -> str:
 
     ``12.4.1`` is one; in ``11.8.20220929`` and ``10.2.89`` the third number is a date or a build.
     """
-    parts = tree.numbers(text)
+    parts = dotted_numbers(text)
     kept = parts[:3] if len(parts) > 2 and parts[2] < 10 else parts[:2]
     return ".".join(map(str, kept))
 
@@ -362,7 +362,7 @@ VISUAL_STUDIO_REGISTRY = r"HKLM\SOFTWARE\Microsoft\VisualStudio\SxS\VS7"
 
 def _more_msvc(host: Host) -> Iterator[Place]:
     if (key := host.registry(VISUAL_STUDIO_REGISTRY)) is not None:
-        for version in sorted(key.values, key=tree.numbers, reverse=True):
+        for version in sorted(key.values, key=dotted_numbers, reverse=True):
             yield Place(Path(key.values[version]), "registry")
     for program_files in host.program_files:
         for path, _ in tree.found_by(program_files, r"Microsoft Visual Studio/<\d+>/<.*>/VC/Redist/MSVC"):
@@ -371,7 +371,7 @@ def _more_msvc(host: Host) -> Iterator[Place]:
 
 def _recognise_msvc(folder: Path) -> Root | None:
     """Return the runtime below a folder: of an installation, of all its versions, or of one version."""
-    own = folder.name if tree.numbers(folder.name)[:1] == (14,) else ""
+    own = folder.name if dotted_numbers(folder.name)[:1] == (14,) else ""
     folders = [
         RootFolder(tree.relative(path, folder), version=own or version, redistributable=is_redistributable(path))
         for path, version in tree.found_by(folder, *_RUNTIME_PLACES)

@@ -6,6 +6,7 @@ import functools
 import re
 from typing import TYPE_CHECKING, TypeAlias
 
+from wheelfix.base.parsing import dotted_numbers
 from wheelfix.base.values import distinct, frozen, grouped
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.cuda import (
@@ -42,7 +43,6 @@ from wheelfix.model import (
 from wheelfix.pycode.sourcecode import python_code
 from wheelfix.roots.host import card_arch
 from wheelfix.roots.release import Wanted
-from wheelfix.roots.root import numbers
 from wheelfix.rules.wording import dotted
 
 if TYPE_CHECKING:
@@ -408,7 +408,7 @@ def _of_package(subject: Subject, name: str) -> frozenset[str]:
     """Return what the version of NVIDIA's own wheel says about a DLL; its version resource may be far back in it."""
     if not canonical(subject.name).startswith("nvidia-"):
         return frozenset()
-    stated = toolkits_of(name, numbers(subject.distribution.version))
+    stated = toolkits_of(name, dotted_numbers(subject.distribution.version))
     return stated if len(stated) == 1 and stated <= cuda_versions_for(name) else frozenset()
 
 

@@ -333,8 +333,6 @@ class Packing:
         self._hashed, self._sha256 = hashed, hasher()
         self._crc = 0
         self._before = b""
-        self._only: bytes | None = None
-        """The block, if there is no other."""
         self._pending: deque[Task[bytes]] = deque()
 
     def read_block(self) -> bool:
@@ -345,24 +343,21 @@ class Packing:
         if self._hashed:
             self._sha256.update(block)
         self._crc = crc32(block, self._crc)
-        self._only = block if last and not self._before else None
         self._pending.append(self._deflating.deflate(block, self._before, last))
         self._before = block[-WINDOW:]
         return True
 
     def write(self, write: Callable[[bytes], None]) -> DeflatedData:
-        """Write the source out, deflated if that is what is wanted; a small one that does not shrink is stored."""
+        """Write the source out, deflated if that is what is wanted."""
         if self._deflating.compressor.method == STORED:
             return self.store(write)
         csize = 0
         while self._pending:
             data = self._deflating.take(self._pending.popleft())
-            if self._only is not None and len(data) >= len(self._only):
-                write(self._only)
-                return self._packed(STORED, len(self._only))
             csize += len(data)
             write(data)
-        return self._packed(DEFLATED, csize)
+        sha256 = self._sha256.digest() if self._hashed else b""
+        return DeflatedData(DEFLATED, self._crc, csize, self.source.size, sha256)
 
     def store(self, write: Callable[[bytes], None]) -> DeflatedData:
         """Write the source out as it is."""
@@ -374,10 +369,6 @@ class Packing:
             write(block)
         size = self.source.size
         return DeflatedData(STORED, crc, size, size, sha256.digest() if self._hashed else b"")
-
-    def _packed(self, method: int, csize: int) -> DeflatedData:
-        sha256 = self._sha256.digest() if self._hashed else b""
-        return DeflatedData(method, self._crc, csize, self.source.size, sha256)
 
 
 def _blocks(source: ByteSource, what: str) -> Iterator[tuple[bytes, bool]]:

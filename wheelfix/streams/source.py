@@ -138,22 +138,6 @@ class FileSource:
             self._file.close()
 
 
-class MemorySource:
-    """Bytes in memory as a byte source."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-
-    @property
-    def size(self) -> int:
-        """How many bytes there are."""
-        return len(self._data)
-
-    def read_at(self, offset: int, length: int) -> bytes:
-        """Return up to ``length`` bytes from ``offset``."""
-        return self._data[offset : offset + length] if offset >= 0 and length > 0 else b""
-
-
 class StoredSource:
     """A member that lies uncompressed in an archive."""
 
@@ -170,6 +154,13 @@ class StoredSource:
         """Return up to ``length`` bytes from ``offset``."""
         length = min(length, self._size - offset)
         return self._read(offset, length) if offset >= 0 and length > 0 else b""
+
+
+class MemorySource(StoredSource):
+    """Bytes in memory as a byte source."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(lambda offset, length: data[offset : offset + length], len(data))
 
 
 class InflatedSource:
@@ -202,11 +193,6 @@ class InflatedSource:
     def size(self) -> int:
         """How many bytes the member claims to inflate to."""
         return self._usize
-
-    @property
-    def inflated(self) -> int:
-        """How far the stream has been inflated until now."""
-        return self._frontier.reached
 
     def read_at(self, offset: int, length: int) -> bytes:
         """Return up to ``length`` bytes from ``offset``, inflating what that takes."""
@@ -367,14 +353,14 @@ def chunks(source: ByteSource, start: int = 0, end: int | None = None, step: int
 
 
 def file_sha256(path: Path) -> str:
-    """Return the SHA-256 of a file in hexadecimal; EnvironmentFailure if it cannot be read."""
+    """Return the SHA-256 of a file; EnvironmentFailure if it cannot be read."""
     with FileSource(path) as source:
-        return sha256_of(source).hex()
+        return sha256_of(source)
 
 
-def sha256_of(source: ByteSource) -> bytes:
-    """Return the SHA-256 of all bytes."""
+def sha256_of(source: ByteSource) -> str:
+    """Return the SHA-256 of all bytes in hexadecimal."""
     digest = codec.hasher()
     for piece in chunks(source):
         digest.update(piece)
-    return digest.digest()
+    return digest.hexdigest()
