@@ -5,10 +5,10 @@ import re
 import pytest
 
 from tests.diagnosis.symptoms.explaining import explain_symptoms
-from wheelfix.diagnosis.symptoms.causes import cause_table, explain_symptom, parse_causes
+from wheelfix.diagnosis.symptoms.causes import cause_table, explain_symptom
+from wheelfix.diagnosis.symptoms.messages import messages
 from wheelfix.diagnosis.symptoms.model import Cause, Confidence, Symptom, environment_prefix
 from wheelfix.diagnosis.symptoms.reader import read_symptoms
-from wheelfix.knowledge.tables import TableFault
 from wheelfix.knowledge.winerrors import winerror_table
 
 TORCH_LIB = r"C:\Users\dana\envs\lab\Lib\site-packages\torch\lib"
@@ -288,21 +288,10 @@ def test_the_environment_is_read_from_a_path(path, prefix):
     assert environment_prefix(path) == prefix
 
 
-@pytest.mark.parametrize(
-    ("change", "fault"),
-    [
-        ('cause = "gone"', "unknown cause 'gone'"),
-        ('cause = "b"', "nothing leads to 'a'"),
-    ],
-)
-def test_a_table_that_contradicts_itself_is_refused(change, fault):
-    cause = '[[cause]]\nid = "{}"\nsummary = "s"\nknown = "k"\nconfidence = "sure"\nremedies = ["r"]\nsource = "s"\n'
-    text = (
-        f"[[rule]]\n{change}\n"
-        + cause.format("a")
-        + (cause.format("b") if '"b"' in change else "")
-        + '[[need]]\nid = "n"\nfact = "bundle"\n'
-        + '[[remedy]]\nid = "r"\ntitle = "t"\ncommand = "c"\nwhy = "w"\n'
-    )
-    with pytest.raises(TableFault, match=re.escape(fault)):
-        parse_causes("causes.toml", text)
+def test_rules_and_causes_lead_to_one_another():
+    table, tree = cause_table(), read_table("causes.toml").tree
+    led_to = {rule.cause for rule in table.rules}
+    assert set(table.causes) <= led_to <= {*table.causes, *(message.id for message in messages())}
+    assert len(table.causes) == len(tree["cause"])
+    assert len({row["id"] for row in tree["remedy"]}) == len(tree["remedy"])
+    assert {name for row in tree["remedy"] for name in row.get("needs", ())} <= set(table.needs)

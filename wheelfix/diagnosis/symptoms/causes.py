@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import defaultdict
-from functools import lru_cache
+from functools import cache
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,6 @@ from wheelfix.diagnosis.symptoms.messages import (
     fill_remedy,
     is_beside_torch,
     message_by_id,
-    messages,
     own_module,
     words_for,
 )
@@ -29,7 +28,8 @@ from wheelfix.diagnosis.symptoms.model import (
     Symptom,
     environment_prefix,
     package_of,
-    table_text,
+    read_table,
+    table_rows,
 )
 from wheelfix.diagnosis.symptoms.pairs import is_distribution
 from wheelfix.diagnosis.symptoms.recognise import facts_in
@@ -38,7 +38,6 @@ from wheelfix.knowledge.companions import runtime_need
 from wheelfix.knowledge.cuda import TorchBuild
 from wheelfix.knowledge.providers import distribution_of_module, dlls_with, owner_of_package
 from wheelfix.knowledge.system import classify
-from wheelfix.knowledge.tables import Checker, parse_toml
 from wheelfix.knowledge.winerrors import winerror
 from wheelfix.model import canonical
 
@@ -154,30 +153,21 @@ class CauseTable:
     needs: Mapping[str, Need]
 
 
-def parse_causes(table: str, text: str) -> CauseTable:
-    """Turn the table's text into values; names that lead nowhere, and causes that nothing leads to, are refused."""
-    check = Checker(table, text)
-    tree = check.tree
+@cache
+def cause_table() -> CauseTable:
+    """Return the rules and causes of this package."""
+    tree = read_table(TABLE).tree
     # Rules and remedies are our own conclusions: the cause carries the source for both.
-    steps = [Remedy(**row | {"needs": tuple(row.get("needs", ()))}) for row in tree["remedy"]]
-    remedies = {step.id: step for step in steps}
-    needs = {need.id: need for need in check.values("need", Need, sourced=False)}
-    rows = check.rows("cause", ("id", "summary", "known", "confidence", "remedies"))
-    check.unique("cause", (row["id"] for row in rows))
-    check.unique("remedy", (step.id for step in steps))
-    for step in steps:
-        check.faults += [f"{step.id}: nothing checks the need {need!r}" for need in step.needs if need not in needs]
-    causes: dict[str, Cause] = {}
-    for row in rows:
-        check.faults += [f"{row['id']}: no remedy {name!r}" for name in row["remedies"] if name not in remedies]
-        own = tuple(remedies[name] for name in row["remedies"] if name in remedies)
-        causes[row["id"]] = Cause(row["id"], row["summary"], row["known"], (), Confidence(row["confidence"]), own)
-    rules = tuple(_rule(row, tree.get("pattern", {})) for row in tree["rule"])
-    known = {*causes, *(message.id for message in messages())}
-    check.faults += [f"a rule leads to the unknown cause {rule.cause!r}" for rule in rules if rule.cause not in known]
-    check.faults += [f"nothing leads to {name!r}" for name in sorted(set(causes) - {rule.cause for rule in rules})]
-    check.finish()
-    return CauseTable(rules, causes, needs)
+    steps = {row["id"]: Remedy(**row | {"needs": tuple(row.get("needs", ()))}) for row in tree["remedy"]}
+    causes = {
+        row["id"]: Cause(
+            *(row["id"], row["summary"], row["known"], (), Confidence(row["confidence"])),
+            tuple(map(steps.__getitem__, row["remedies"])),
+        )
+        for row in tree["cause"]
+    }
+    needs = {need.id: need for need in table_rows("need", Need, TABLE)}
+    return CauseTable(tuple(_rule(row, tree["pattern"]) for row in tree["rule"]), causes, needs)
 
 
 def _rule(row: Mapping[str, Any], named: Mapping[str, str]) -> CauseRule:
@@ -194,12 +184,6 @@ def _rule(row: Mapping[str, Any], named: Mapping[str, str]) -> CauseRule:
         runtime=row.get("runtime", ""),
         confidence=Confidence(row.get("confidence", "sure")),
     )
-
-
-@lru_cache(maxsize=1)
-def cause_table() -> CauseTable:
-    """Return the rules and causes of this package."""
-    return parse_causes(TABLE, table_text(TABLE))
 
 
 def explain_symptom(symptom: Symptom) -> Cause | None:
@@ -380,24 +364,16 @@ class EndingFamily:
         return words if not self.stdlib or top in sys.stdlib_module_names else None
 
 
-def parse_endings(table: str, text: str) -> tuple[EndingFamily, ...]:
-    """Turn the table's text into values; every fault is reported at once."""
-    check = Checker(table, text)
-    found = check.values("ending", EndingFamily)
-    check.finish()
-    return found
-
-
-@lru_cache(maxsize=1)
+@cache
 def ending_families() -> tuple[EndingFamily, ...]:
     """Return the families in the order of the table."""
-    return parse_endings(ENDINGS, table_text(ENDINGS))
+    return table_rows("ending", EndingFamily, ENDINGS)
 
 
-@lru_cache(maxsize=8)
+@cache
 def line_pattern(name: str) -> re.Pattern[str]:
     """Return what the lines of a kind have in them that can have the error which ended a program."""
-    words = parse_toml(ENDINGS, table_text(ENDINGS))["lines"][name]
+    words = read_table(ENDINGS).tree["lines"][name]
     return re.compile("|".join(words), re.IGNORECASE if name == "printed" else 0)
 
 
@@ -453,19 +429,10 @@ class Circumstance:
     """The remedies that do not help there, by title and command; with ``summary`` all, where nothing is set."""
 
 
-def parse_circumstances(table: str, text: str) -> tuple[Circumstance, ...]:
-    """Turn the table's text into values; every fault is reported at once."""
-    check = Checker(table, text)
-    found = check.values("circumstance", Circumstance)
-    check.unique("circumstance", (one.id for one in found))
-    check.finish()
-    return found
-
-
-@lru_cache(maxsize=1)
+@cache
 def circumstances() -> tuple[Circumstance, ...]:
     """Return what texts say about machines, in the order of the table."""
-    return parse_circumstances(CIRCUMSTANCES, table_text(CIRCUMSTANCES))
+    return table_rows("circumstance", Circumstance, CIRCUMSTANCES)
 
 
 def in_circumstances(cause: Cause, facts: Mapping[str, str], symptom: Symptom | None = None) -> Cause:
@@ -511,7 +478,7 @@ _LINK_STATUS = regex(r"(?<=failed with exit )(?:status|code) (?=1\d{3}\b)")
 
 def _compiler_words(text: str) -> dict[str, str]:
     """What the number in a message of Visual Studio means, and whose header the message points into."""
-    tree = parse_toml(ENDINGS, table_text(ENDINGS))
+    tree = read_table(ENDINGS).tree
     number = _NUMBER.search(_LINK_STATUS.sub("LNK", text))
     means = (row["means"] for row in tree["number"] if number and number[0] in row["numbers"])
     header = next((name for name, pattern in tree["header"].items() if re.search(pattern, text)), "")

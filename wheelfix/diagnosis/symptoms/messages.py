@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import regex, whole_number
 from wheelfix.base.values import frozen, replace
-from wheelfix.diagnosis.symptoms.model import UNNAMED, Remedy, Symptom, environment_prefix, table_text
+from wheelfix.diagnosis.symptoms.model import UNNAMED, Remedy, Symptom, environment_prefix, table_rows
 from wheelfix.diagnosis.symptoms.stream import RowIndex, WordIndex, alike
 from wheelfix.knowledge.builds import (
     again,
@@ -37,14 +37,13 @@ from wheelfix.knowledge.providers import (
     who_ships,
 )
 from wheelfix.knowledge.system import classify
-from wheelfix.knowledge.tables import Checker
 from wheelfix.knowledge.wheeltags import described_tags
 from wheelfix.knowledge.winerrors import winerror
 from wheelfix.model import canonical
 from wheelfix.rules.wording import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
 
 MESSAGES = ("messages.toml", "messages_gpu.toml", "messages_python.toml", "messages_build.toml")
@@ -186,74 +185,35 @@ class Header:
     source: str
 
 
-def parse_messages(table: str, text: str) -> tuple[tuple[Message, ...], tuple[Wording, ...]]:
-    """Turn the table's text into values; a message without words, or with one not in lower case, is refused."""
-    check = Checker(table, text)
-    found = check.values("message", Message)
-    check.unique("message", (row.id for row in found))
-    worded = check.values("wording", Wording) if "wording" in check.tree else ()
-    rows: tuple[_WordedRow, ...] = (*found, *worded)
-    others = {row.instead[-1] for row in found if row.instead}
-    wordless = (row for row in rows if not row.every + row.some)
-    check.faults += [f"{row}: it has no words" for row in wordless if getattr(row, "id", "") not in others]
-    _finish(check, rows)
-    return found, worded
-
-
-def parse_libraries(table: str, text: str) -> tuple[tuple[NamedLibrary, ...], tuple[Pair, ...], tuple[Header, ...]]:
-    """Turn the table's text into values; every fault is reported at once."""
-    check = Checker(table, text)
-    found = check.values("library", NamedLibrary)
-    check.unique("library", (f"{row.name}, {row.about}" for row in found))
-    others = check.values("pair", Pair), check.values("header", Header)
-    _finish(check, found)
-    return found, *others
-
-
-def _finish(check: Checker, rows: Iterable[_WordedRow]) -> None:
-    words = (word for row in rows for word in row.every + row.some)
-    check.faults += [f"{word!r} is not in lower case" for word in words if word != word.lower()]
-    check.finish()
-
-
-@lru_cache(maxsize=1)
-def _tables() -> tuple[tuple[tuple[Message, ...], tuple[Wording, ...]], ...]:
-    return tuple(parse_messages(name, table_text(name)) for name in MESSAGES)
-
-
-@lru_cache(maxsize=1)
+@cache
 def messages() -> tuple[Message, ...]:
     """Return every message, in the order of the tables."""
-    return tuple(message for found, _ in _tables() for message in found)
+    return table_rows("message", Message, *MESSAGES)
 
 
-@lru_cache(maxsize=1)
+@cache
 def wordings() -> tuple[Wording, ...]:
     """Return every wording, in the order of the tables."""
-    return tuple(wording for _, found in _tables() for wording in found)
+    return table_rows("wording", Wording, *MESSAGES)
 
 
-@lru_cache(maxsize=1)
-def _libraries() -> tuple[tuple[NamedLibrary, ...], tuple[Pair, ...], tuple[Header, ...]]:
-    return parse_libraries(LIBRARIES, table_text(LIBRARIES))
-
-
+@cache
 def libraries() -> tuple[NamedLibrary, ...]:
     """Return every library of the table."""
-    return _libraries()[0]
+    return table_rows("library", NamedLibrary, LIBRARIES)
 
 
-def pairs() -> tuple[Pair, ...]:
-    """Return every pair of the table."""
-    return _libraries()[1]
+@cache
+def _pairs() -> tuple[Pair, ...]:
+    return table_rows("pair", Pair, LIBRARIES)
 
 
-def headers() -> tuple[Header, ...]:
-    """Return the headers of which the table knows whose they are."""
-    return _libraries()[2]
+@cache
+def _headers() -> tuple[Header, ...]:
+    return table_rows("header", Header, LIBRARIES)
 
 
-@lru_cache(maxsize=1)
+@cache
 def message_triggers() -> dict[str, tuple[str, ...]]:
     """Return words of which one is in every line that is recognised by its words.
 
@@ -266,7 +226,7 @@ def message_triggers() -> dict[str, tuple[str, ...]]:
     return found
 
 
-@lru_cache(maxsize=1)
+@cache
 def _rows() -> tuple[tuple[_WordedRow, Words], ...]:
     """Return every row that is recognised by words, in the order of the tables."""
     rows: tuple[_WordedRow, ...] = (*messages(), *wordings(), *libraries())
@@ -276,12 +236,12 @@ def _rows() -> tuple[tuple[_WordedRow, Words], ...]:
     )
 
 
-@lru_cache(maxsize=1)
+@cache
 def _index() -> RowIndex[tuple[_WordedRow, Words]]:
     return RowIndex((row, row[1].triggers) for row in _rows())
 
 
-@lru_cache(maxsize=1)
+@cache
 def _parts() -> WordIndex:
     return WordIndex(_PART_TRIGGERS)
 
@@ -421,7 +381,7 @@ def _file_words(symptom: Symptom, names: tuple[str, ...], behind: str) -> dict[s
         "full_path": path if "\\" in path and not {"'", "%", UNNAMED} & {*path} else "",
         "names": _and(names) or "a part",
         "subject": f": {details['subject']}" if "subject" in details else "; the line names it",
-        "header": next((one.whose for one in headers() if one.name.fullmatch(details.get("subject", ""))), ""),
+        "header": next((one.whose for one in _headers() if one.name.fullmatch(details.get("subject", ""))), ""),
         "named": f": {_and(symptom.dlls)}" if symptom.dlls else "",
         "dll": symptom.dlls[0] if symptom.dlls else "a DLL",
         "vc_arch": {"32-bit": "x86", "ARM64": "arm64"}.get(details.get("bitness", ""), "x64"),
@@ -515,7 +475,7 @@ def _package_words(symptom: Symptom) -> dict[str, str]:
     )
     build = TorchBuild.parse(details["torch"]) if details.get("torch") else None
     conda = details.get("environment") == "conda"
-    pair = next((one for one in pairs() if one.package.fullmatch(package)), None)
+    pair = next((one for one in _pairs() if one.package.fullmatch(package)), None)
     return {
         "module": symptom.module,
         "hidden": symptom.module or (part["package"] if (part := _PARTS[0].search(symptom.excerpt)) else "MODULE"),

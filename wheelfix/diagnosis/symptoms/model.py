@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from importlib import resources
 from pathlib import PureWindowsPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from wheelfix.base.parsing import regex
 from wheelfix.base.values import field, frozen
+from wheelfix.knowledge.tables import Checker
 from wheelfix.model import Word, dll_key, fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+_Row = TypeVar("_Row")
 
 
 class Confidence(Word):
@@ -190,9 +194,19 @@ class Cause:
     next_steps: tuple[Remedy, ...]
 
 
-def table_text(name: str) -> str:
-    """Return the text of a table that lies beside this module."""
-    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+@cache
+def read_table(name: str) -> Checker:
+    """Return a table that lies beside this module."""
+    return Checker(name, resources.files(__package__).joinpath(name).read_text(encoding="utf-8"))
+
+
+def table_rows(key: str, kind: type[_Row], *tables: str) -> tuple[_Row, ...]:
+    """Return the rows under a key of such tables as values of a class; what they say is a matter for the tests."""
+    found: list[_Row] = []
+    for check in map(read_table, tables):
+        found += check.values(key, kind, sourced="source" in kind.__annotations__) if key in check.tree else ()
+        check.finish()
+    return tuple(found)
 
 
 _SITE = regex(

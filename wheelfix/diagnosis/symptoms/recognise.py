@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from difflib import SequenceMatcher
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import islice, takewhile
 from pathlib import PureWindowsPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wheelfix.base.parsing import regex, whole_number
 from wheelfix.base.values import frozen, replace
@@ -19,15 +19,15 @@ from wheelfix.diagnosis.symptoms.model import (
     dll_names,
     named_path,
     package_of,
-    table_text,
+    read_table,
+    table_rows,
     tidy_path,
 )
 from wheelfix.diagnosis.symptoms.stream import RowIndex, WordIndex, alike, join_wrapped
-from wheelfix.knowledge.tables import Checker, parse_toml
 from wheelfix.knowledge.winerrors import code_of_sentence, is_ambiguous, squeeze, winerror_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 FORMS = "forms.toml"
 PHRASES = "phrases.toml"
@@ -170,39 +170,28 @@ _PARTS = {
 }
 
 
-def parse_forms(table: str, text: str) -> tuple[Form, ...]:
-    """Turn the text of the table of patterns into forms."""
-    forms = []
-    for row in parse_toml(table, text)["form"]:
-        pattern = "".join(row["pattern"])
-        for name, part in _PARTS.items():
-            pattern = pattern.replace(name, part)
-        # Signs of China and Japan stand beside a code without a blank: they are no part of its word.
-        row["pattern"] = regex(pattern, re.IGNORECASE | re.ASCII)
-        row["confidence"] = Confidence(row.get("confidence", "sure"))
-        row["before"] = _if_any(_BEFORE_FORM[row["before"]]) if "before" in row else None
-        row |= {name: tuple(dict.fromkeys(map(alike, row.get(name, ())))) for name in ("triggers", "among", "after")}
-        forms.append(Form(**row))
-    return tuple(forms)
+def _form(row: Mapping[str, Any]) -> Form:
+    """Turn a row of the table of patterns into a form."""
+    pattern = "".join(row["pattern"])
+    for name, part in _PARTS.items():
+        pattern = pattern.replace(name, part)
+    words = {name: tuple(dict.fromkeys(map(alike, row.get(name, ())))) for name in ("triggers", "among", "after")}
+    confidence = Confidence(row.get("confidence", "sure"))
+    before = _if_any(_BEFORE_FORM[row["before"]]) if "before" in row else None
+    # Signs of China and Japan stand beside a code without a blank: they are no part of its word.
+    shape = regex(pattern, re.IGNORECASE | re.ASCII)
+    return Form(**{**row, **words, "pattern": shape, "confidence": confidence, "before": before})
 
 
-@lru_cache(maxsize=2)
-def _fact_rows(key: str) -> tuple[Fact, ...]:
-    """Return the same table's rows about machines and programs."""
-    check = Checker(FORMS, table_text(FORMS))
-    found = check.values(key, Fact)
-    check.finish()
-    return found
-
-
+@cache
 def machine_rows() -> tuple[Fact, ...]:
     """Return the rows about what people paste of their machine, for every line of a text."""
-    return _fact_rows("machine")
+    return table_rows("machine", Fact, FORMS)
 
 
-@lru_cache(maxsize=1)
+@cache
 def _facts() -> RowIndex[Fact]:
-    return RowIndex((fact, fact.triggers) for fact in _fact_rows("fact"))
+    return RowIndex((fact, fact.triggers) for fact in table_rows("fact", Fact, FORMS))
 
 
 @lru_cache(maxsize=64)
@@ -252,25 +241,14 @@ def _compile_phrase(kind: str, code: int, text: str, language: str) -> Form:
     return Form(kind, (trigger,), shape, code, before=before, among=among, language=language, begins=begins)
 
 
-def parse_phrases(table: str, text: str) -> tuple[Form, ...]:
-    """Return the forms of sentences; an unknown placeholder or a sentence without any refuses the table."""
-    checker = Checker(table, text)
-    forms = []
-    for row in checker.rows("phrase", ("kind", "code", "texts")):
-        for language, sentence in ((name, text) for name, texts in row["texts"].items() for text in texts):
-            holes = set(_FORM_HOLE.findall(sentence))
-            if not holes or holes - set(_HOLES):
-                checker.faults.append(f"{row['kind']} {language}: placeholders {sorted(holes)} in {sentence!r}")
-            else:
-                forms.append(_compile_phrase(row["kind"], int(row["code"]), sentence, language))
-    checker.finish()
-    return tuple(forms)
-
-
-@lru_cache(maxsize=1)
+@cache
 def all_forms() -> tuple[Form, ...]:
     """Return every form, those that say most first."""
-    return parse_forms(FORMS, table_text(FORMS)) + parse_phrases(PHRASES, table_text(PHRASES))
+    forms = [_form(row) for row in read_table(FORMS).tree["form"]]
+    for row in read_table(PHRASES).tree["phrase"]:
+        sentences = ((name, text) for name, texts in row["texts"].items() for text in texts)
+        forms += [_compile_phrase(row["kind"], row["code"], text, language) for language, text in sentences]
+    return tuple(forms)
 
 
 _SCRIPTS = (
@@ -298,7 +276,7 @@ class Sentence:
     confidence: Confidence = Confidence.SURE
 
 
-@lru_cache(maxsize=1)
+@cache
 def sentence_triggers() -> tuple[str, ...]:
     """Return a telling part, in lower case, of every sentence that is about loads alone: up to four words.
 
@@ -417,7 +395,7 @@ class LineReading:
     """How many forms were tried, where a long line counts several times; it measures the work."""
 
 
-@lru_cache(maxsize=1)
+@cache
 def form_triggers() -> dict[str, tuple[str, ...]]:
     """Return every word, in lower case, without which no form can match a line.
 
@@ -473,17 +451,17 @@ def recognise(lines: Sequence[str], above: Sequence[str] = ()) -> LineReading:
     return LineReading(tuple(_last_resort(hit.symptom) for hit in kept), alone, tried)
 
 
-@lru_cache(maxsize=1)
+@cache
 def _begun() -> tuple[str, ...]:
     return tuple({form.begins for form in all_forms()} - {""})
 
 
-@lru_cache(maxsize=1)
+@cache
 def _index() -> RowIndex[Form]:
     return RowIndex((form, form.triggers) for form in all_forms())
 
 
-@lru_cache(maxsize=1)
+@cache
 def _sentences() -> WordIndex:
     return WordIndex(sentence_triggers())
 
