@@ -7,7 +7,7 @@ import pytest
 from tests.diagnosis.symptoms.explaining import explain_symptoms
 from wheelfix.diagnosis.symptoms.causes import cause_table, explain_symptom
 from wheelfix.diagnosis.symptoms.messages import messages
-from wheelfix.diagnosis.symptoms.model import Cause, Confidence, Symptom, environment_prefix
+from wheelfix.diagnosis.symptoms.model import Cause, Confidence, Symptom, environment_prefix, read_table
 from wheelfix.diagnosis.symptoms.reader import read_symptoms
 from wheelfix.knowledge.winerrors import winerror_table
 

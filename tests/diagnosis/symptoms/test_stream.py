@@ -13,6 +13,7 @@ from wheelfix.diagnosis.symptoms.stream import (
     Line,
     Text,
     TextProgress,
+    blocks,
     clean_line,
     join_wrapped,
     sniff_encoding,
@@ -163,7 +164,8 @@ def test_what_the_program_printed_stays(line):
 
 
 def test_entities_of_a_web_page_are_read():
-    assert clean_line("loading &quot;C:\\a.dll&quot;") == 'loading "C:\\a.dll"'
+    text = "loading &quot;C:\\a.dll&quot;"
+    assert "".join(blocks(text, TextLimits(), TextProgress())) == 'loading "C:\\a.dll"'
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,6 @@ from wheelfix.diagnosis.symptoms.facts import read_machine
 from wheelfix.diagnosis.symptoms.model import dll_names, named_path, package_of, tidy_path
 from wheelfix.diagnosis.symptoms.reader import read_symptoms
 from wheelfix.diagnosis.symptoms.recognise import (
-    AMBIGUOUS_CODES,
-    LOADER_CODES,
     language_of,
     nearest_sentence,
     read_sentence,
@@ -182,12 +180,6 @@ def test_bytes_of_no_known_page_stay_readable():
     raw = b"caf\xe9 \x81".decode("utf-8", "surrogateescape")
     assert repair_encoding(raw).startswith("café")
     assert repair_encoding("grün") == "grün"
-
-
-def test_the_codes_that_are_looked_for_are_those_that_are_known():
-    known = {error.code: error.only_loads for error in winerror_table().errors.values() if error.code <= 0xFFFF}
-    assert set(LOADER_CODES) == {code for code, ambiguous in known.items() if not ambiguous}
-    assert set(AMBIGUOUS_CODES) == {code for code, ambiguous in known.items() if ambiguous}
 
 
 @pytest.mark.parametrize("text", ["Access is denied.", "Zugriff verweigert", "The parameter is incorrect."])

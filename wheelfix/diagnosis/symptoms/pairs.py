@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from wheelfix.base.options import PYTHONS
 from wheelfix.base.parsing import as_specifiers, regex, whole_number
 from wheelfix.base.values import frozen
-from wheelfix.diagnosis.symptoms.model import Remedy
+from wheelfix.diagnosis.symptoms.model import Remedy, read_table
 from wheelfix.knowledge.builds import may_replace_a_build
 from wheelfix.knowledge.cuda import TorchBuild
 from wheelfix.knowledge.provider_index import provider_index
@@ -31,68 +32,21 @@ _SIDES = {
 }
 
 
-def _pattern(text: str) -> re.Pattern[str]:
-    for name, part in _SIDES.items():
-        text = text.replace(name, part)
-    return regex(rf"(?i)(?<![\w.<>=-]){text}(?![\w+]|\.\d)")
-
-
 NEEDS, BUILT, SERVES = "needs", "was built for", "goes up to"
-_FORMS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
-    (verb, subject, _pattern("".join(text)))
-    for verb, subject, *text in (
-        # pip's resolver, and its words after an installation
-        (NEEDS, "", r"{ASKER} requires {SUBJECT}{SPEC}, but you(?:'ll)? have (?P=subject) {FOUND}"),
-        (
-            *(NEEDS, "", r"{ASKER} depends on {SUBJECT}{SPEC}\s{1,20}"),
-            r"The user requested (?:\(constraint\) )?(?P=subject)(?:==)?{FOUND}",
-        ),
-        (NEEDS, "Python", r"Package '(?P<asker>{NAME})' requires a different Python: {FOUND} not in '{SPEC}'"),
-        # what packages say when they are imported
-        (NEEDS, "", r"\({SUBJECT} {FOUND} \([^)\n]{1,200}\), Requirement\.parse\('{NAME}{SPEC}"),
-        (NEEDS, "", r"{SUBJECT}{SPEC} is required [^\n]{1,80}? found (?P=subject)==?{FOUND}"),
-        (NEEDS, "", r"{SUBJECT}=={FOUND} is used but incompatible\. Please install {NAME}{SPEC}"),
-        (
-            *(NEEDS, "", r"{ASKER} (?:requires|needs|expects) {SUBJECT} ?{SPEC}"),
-            r"[^\n\d]{0,40}\b(?:found|have|got|has|is|installed)[^\n\d]{0,30}{FOUND}",
-        ),
-        (NEEDS, "", r"{ASKER} (?:requires|needs) {SUBJECT} (?P<wanted>\d[\d.]{0,12} or (?:less|older|newer|later))"),
-        (
-            NEEDS,
-            "",
-            r"(?P<asker>STL)1002: Unexpected compiler version, expected {SUBJECT} (?P<wanted>[\d.]{1,9} or newer)",
-        ),
-        # what was built with what
-        (
-            *(
-                BUILT,
-                "",
-                r"(?:{ASKER} )?(?:was |is |were )?(?:built|compiled|linked) (?:for|with|against|using):?\s{1,60}",
-            ),
-            r"(?:(?!version |API |ABI )(?P<subject>{NAME}) )?(?:version )?{WANTED}[^\n]{0,60}?",
-            r"\b(?:you have|running|found|loaded|provides)[^\d\n]{0,50}{FOUND}",
-        ),
-        (BUILT, "", r"Loaded runtime {SUBJECT} library: {FOUND} but source was compiled with: {WANTED}"),
-        (
-            *(BUILT, "", r"detected {SUBJECT} version \(?{FOUND}\)? mismatches the version that was used to compile"),
-            r"\s{1,12}{ASKER} \({WANTED}\)",
-        ),
-        (BUILT, "", r"{ASKER} has {SUBJECT} Version={WANTED} and {NAME} has (?P=subject) Version={FOUND}"),
-        (BUILT, "Protobuf", r"\bgencode {WANTED} runtime {FOUND}"),
-        # what is too new
-        (
-            *(SERVES, "Python", r"configured Python (?:interpreter )?version \({FOUND}\) is newer than "),
-            r"{ASKER}'s maximum supported version\s{1,12}\({WANTED}\)",
-        ),
-        (
-            *(SERVES, "", r"(?P<asker>CUDA[\\/]{1,4}v\d{1,2}\.\d{1,2})[^\n]{1,90} "),
-            r"unsupported Microsoft (?P<subject>Visual Studio) version! "
-            r"Only the versions between \d{4} and (?P<wanted>\d{4})",
-        ),
-    )
-)
-"""How messages name both sides: what one does with the other, whose releases they are where the message does not name
-it, and the form."""
+
+
+@cache
+def _forms() -> tuple[tuple[str, str, re.Pattern[str]], ...]:
+    """Return how messages name both sides: what one does with the other, whose releases they are, and the form."""
+    forms = []
+    for row in read_table("pairs.toml").tree["form"]:
+        text = "".join(row["pattern"])
+        for name, part in _SIDES.items():
+            text = text.replace(name, part)
+        forms.append((row["verb"], row.get("subject", ""), regex(rf"(?i)(?<![\w.<>=-]){text}(?![\w+]|\.\d)")))
+    return tuple(forms)
+
+
 _FOLDER = regex(r"[\\/]{1,4}v?(?=\d)")
 _LIMIT = regex(r"(\d+\.)?(\d+)(?:\.\d+)? or (less|older|newer|later)")
 
@@ -195,7 +149,7 @@ def read_pair(text: str, versions: Mapping[str, str]) -> VersionPair | None:
 
     ``versions`` has what else the text names with one release, in lower case: the side that a message leaves out.
     """
-    for verb, subject, form in _FORMS:
+    for verb, subject, form in _forms():
         if found := form.search(text):
             said = {name: " ".join((value or "").split()).strip("()") for name, value in found.groupdict().items()}
             named = said.get("subject", "") or subject

@@ -287,10 +287,8 @@ def _windows(lines: Iterator[Line]) -> Iterator[list[Line]]:
     """Yield every line with the few that directly follow it."""
     window: deque[Line] = deque()
     for line in lines:
-        if len(window) == WINDOW or (window and not 0 <= line.number - window[-1].number <= 1):
-            yield list(window)
-            window.popleft()
-        while window and not 0 <= line.number - window[-1].number <= 1:
+        is_next = window and 0 <= line.number - window[-1].number <= 1
+        while window and not (is_next and len(window) < WINDOW):
             yield list(window)
             window.popleft()
         window.append(line)
@@ -529,8 +527,6 @@ class _Notes:
             if known.kind in ("winerror", "ctypes-not-found") and known.path is None:
                 del self._found[key]
                 return replace(symptom, code=known.code, language=known.language, line=known.line)
-            if known.kind in ("winerror", "ctypes-not-found") and known.path == symptom.path:
-                return known
         return symptom
 
     def _recent(self, symptom: Symptom) -> list[tuple[tuple[object, ...], Symptom]]:

@@ -24,7 +24,7 @@ from wheelfix.diagnosis.symptoms.model import (
     tidy_path,
 )
 from wheelfix.diagnosis.symptoms.stream import RowIndex, WordIndex, alike, join_wrapped
-from wheelfix.knowledge.winerrors import code_of_sentence, is_ambiguous, squeeze, winerror_table
+from wheelfix.knowledge.winerrors import code_of_sentence, is_ambiguous, squeeze, winerror, winerror_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -79,27 +79,17 @@ class Fact:
 
 # ------------------------------------------------------------------------------------------- the numbers of Windows
 
-LOADER_CODES = (126, 127, 182, 193, 216, 225, 487, 577, 998, 1114, 1157, 1260, 1455, 1920, 4551, 14001)
-"""Windows error codes that a failed load can end with; others, such as 2 or 5, are about other problems."""
-AMBIGUOUS_CODES = (5, 8, 14, 87, 206, 1392)
-"""Codes that a failed load can end with, and many other operations too."""
-# 0xC0000135 and its kind, as printed in hexadecimal, as a signed and as an unsigned decimal.
-_EXIT_STATUSES = (
-    *(0xC0000005, 0xC000001D, 0xC0000022, 0xC000007B, 0xC00000FD, 0xC000012F, 0xC0000130, 0xC0000135, 0xC0000138),
-    *(0xC0000139, 0xC0000142, 0xC0000374, 0xC0000409, 0xC0000417, 0xC000041D, 0xC0000428, 0xC0150002, 0xE06D7363),
-)
-_DELAY_STATUSES = (0xC06D007E, 0xC06D007F)
-STATUS_NAMES = {
-    "DLL_NOT_FOUND": 0xC0000135,
-    "ENTRYPOINT_NOT_FOUND": 0xC0000139,
-    "ORDINAL_NOT_FOUND": 0xC0000138,
-    "INVALID_IMAGE_FORMAT": 0xC000007B,
-    "DLL_INIT_FAILED": 0xC0000142,
-    "ILLEGAL_INSTRUCTION": 0xC000001D,
-}
+_CODES = 0xFFFF
+"""Numbers above it are NTSTATUS values."""
 
 
-def _statuses(statuses: tuple[int, ...]) -> str:
+def is_loader_code(code: int | None) -> bool:
+    """Whether a failed load can end with this code of Windows, and hardly anything else."""
+    error = winerror(code) if code is not None and code <= _CODES else None
+    return error is not None and not error.only_loads
+
+
+def _statuses(statuses: Iterable[int]) -> str:
     """A pattern for NTSTATUS values in the three ways in which they are printed."""
     numbers = [text for status in statuses for text in (f"0x{status:08x}", str(status), str(status - (1 << 32)))]
     return rf"(?<![\w.])(?P<status>{'|'.join(map(re.escape, numbers))})(?![\w])"
@@ -146,35 +136,27 @@ def _if_any(read: Callable[[str], dict[str, str] | None]) -> Callable[[str], dic
 
 # --------------------------------------------------------------------------------------------------- the table of forms
 
-_MARKS = "\"'“”„«»‘’`"
-_PARTS = {
-    "{Q}": rf"\\?[{_MARKS}]",
-    "{REST}": r"(?:(?!\[WinError|Traceback \(|Error: |Error loading)[^\r\n])",
-    "{DLL}": r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,119}?\.(?:dll|pyd)(?![A-Za-z0-9_])",
-    # Programs that build; the short names are words of English, and count in quotation marks or with their suffix.
-    "{PROGRAM}": (
-        r"(?P<d_program>nvcc|cmake|ninja|swig|cargo|rustc|nmake|msbuild|(?:cl|link|rc|mt)"
-        rf"(?=(?:\.exe)?\\?[{_MARKS}]|\.exe))(?:\.exe)?"
-    ),
-    "{BUILDERS}": "nvcc|cmake|ninja|swig|cargo|rustc|nmake|msbuild|cl|link|rc|mt",
-    # Programs of other systems, and of Windows itself, that scripts do without.
-    "{NOISE}": r"(?:sh|bash|chcp|uname|find|findstr|where|which|ls|rm|cat|export|source|tput|wmic|nvidia-smi)\b",
-    "{TRIPLE}": r"\d{1,9}[.,] ?\d{1,9}(?:[.,] ?\d{1,9})?",
-    "{MARKS}": _MARKS,
-    # What stands between quotes; an apostrophe may be one of its own, so each is a place where it could end.
-    "{QUOTED}": r"[^\"'“”„«»‘’]{1,700}(?:['‘’][^\"'“”„«»‘’]{1,260}){0,4}?",
-    "{CODES}": "|".join(map(str, LOADER_CODES)),
-    "{AMBIGUOUS}": "|".join(map(str, AMBIGUOUS_CODES)),
-    "{EXIT_STATUS}": _statuses(_EXIT_STATUSES),
-    "{DELAY_STATUS}": _statuses(_DELAY_STATUSES),
-}
+
+@cache
+def _parts() -> Mapping[str, str]:
+    """Return what the patterns of the table share, by its name in them."""
+    tree, errors = read_table(FORMS).tree, winerror_table().errors
+    delayed = tree["statuses"]["DELAY_STATUS"]
+    statuses = [code for code in errors if code > _CODES and code not in delayed]
+    return {
+        **tree["parts"],
+        "CODES": "|".join(str(code) for code in errors if is_loader_code(code)),
+        "AMBIGUOUS": "|".join(str(code) for code in errors if is_ambiguous(code)),
+        "EXIT_STATUS": _statuses([*statuses, *tree["statuses"]["EXIT_STATUS"]]),
+        "DELAY_STATUS": _statuses(delayed),
+    }
 
 
 def _form(row: Mapping[str, Any]) -> Form:
     """Turn a row of the table of patterns into a form."""
     pattern = "".join(row["pattern"])
-    for name, part in _PARTS.items():
-        pattern = pattern.replace(name, part)
+    for name, part in _parts().items():
+        pattern = pattern.replace(f"{{{name}}}", part)
     words = {name: tuple(dict.fromkeys(map(alike, row.get(name, ())))) for name in ("triggers", "among", "after")}
     confidence = Confidence(row.get("confidence", "sure"))
     before = _if_any(_BEFORE_FORM[row["before"]]) if "before" in row else None
@@ -577,7 +559,7 @@ def _found(form: Form, match: re.Match[str]) -> Found | None:
     confidence = form.confidence
     found = _ONLY_NUMBER.fullmatch(text)
     number = whole_number(found[1]) if found else None
-    if code is None and number in LOADER_CODES:
+    if code is None and is_loader_code(number):
         code = number
     elif code is None and known is not None:
         code = known.code
@@ -619,7 +601,8 @@ def _code(form: Form, groups: dict[str, str]) -> int | None:
     if "status" in groups:
         return int(groups["status"], 0) & 0xFFFFFFFF
     if "status_name" in groups:
-        return STATUS_NAMES[groups["status_name"].upper()]
+        name = f"STATUS_{groups['status_name'].upper()}"
+        return next(error.code for error in winerror_table().errors.values() if error.name == name)
     return int(groups["hresult"], 16) if "hresult" in groups else form.code
 
 

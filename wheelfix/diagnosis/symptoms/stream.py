@@ -7,11 +7,10 @@ what makes a hundred megabytes affordable. Bytes that are not UTF-8 survive as s
 from __future__ import annotations
 
 import codecs
-import html
 import io
 import re
 import sys
-from collections import Counter
+from collections import Counter, deque
 from functools import cache
 from typing import IO, TYPE_CHECKING, Generic, TypeVar, Union
 
@@ -239,31 +238,31 @@ def suspicious_lines(
 
     ``early`` are triggers that are worth their time in short texts only: they count in the first megabytes.
     """
-    number = 1
-    carry = ""
-    lead: list[Line] = []
-    owed = 0
+    number, owed, carry = 1, 0, ""
+    lead: deque[Line] = deque(maxlen=_LEAD_LINES + 1)
     for block in blocks(source, limits, progress):
         whole, carry = _cut(carry + block, final=not block, longest=limits.max_line)
         if not whole:
             continue
-        hot = _hot_lines(alike(whole), {**triggers, **dict.fromkeys(early, ())} if progress.size <= EARLY else triggers)
-        if hot or owed:
-            lines = whole.split("\n")
-            if not lines[-1]:
-                lines.pop()
-            if hot and hot[0] < _LEAD_LINES:
-                for line in lead:
-                    if line.number >= number + hot[0] - _LEAD_LINES:
-                        yield from _pieces(line, limits)
-            burning = frozenset(hot)
-            for index in _wanted(hot, owed, len(lines)):
-                yield from _pieces(Line(number + index, lines[index], index in burning), limits)
-            owed = max(_TRAIL_LINES - (len(lines) - hot[-1] - 1), 0) if hot else max(owed - len(lines), 0)
-        breaks = whole.count("\n")
-        lead = _tail(whole, number + breaks, after=hot[-1] + number + _TRAIL_LINES if hot else 0)
-        number += breaks
+        lowered = alike(whole)
+        wanted = {**triggers, **dict.fromkeys(early, ())} if progress.size <= EARLY else triggers
+        words = {word: wanted[word] for word in _possible(lowered, wanted) if word in lowered}
+        both = [*zip(_lines(whole), _lines(lowered), strict=True)]
+        first = 0 if words or owed else max(len(both) - _LEAD_LINES, 0)
+        for at, (text, low) in enumerate(both[first:], first):
+            hot = any(word in low and (not more or any(map(low.__contains__, more))) for word, more in words.items())
+            lead.append(Line(number + at, text, hot))
+            if hot or owed:
+                owed = _TRAIL_LINES if hot else owed - 1
+                yield from (piece for line in lead for piece in _pieces(line, limits))
+                lead.clear()
+        number += whole.count("\n")
         progress.lines = number - whole.endswith("\n")
+
+
+def _lines(text: str) -> list[str]:
+    """Return the lines of a text, of which the last one may have no end."""
+    return text.removesuffix("\n").split("\n")
 
 
 _SHORT = 1 << 14
@@ -294,45 +293,6 @@ def _possible(lowered: str, words: Iterable[str]) -> list[str]:
     data = lowered.encode("utf-8", "surrogatepass")
     present = set(memoryview(data)[: len(data) - len(data) % _GRAM].cast("I"))
     return [word for word in words if not (groups := _alignments(word)) or any(one <= present for one in groups)]
-
-
-def _hot_lines(lowered: str, words: Mapping[str, tuple[str, ...]]) -> list[int]:
-    """Return the indexes of the lines that contain one of the words, and one of those that belong to it."""
-    places: set[int] = set()
-    for word in _possible(lowered, words):
-        others = words[word]
-        at = lowered.find(word)
-        while at >= 0:
-            end = lowered.find("\n", at)
-            line = lowered[lowered.rfind("\n", 0, at) + 1 : end if end >= 0 else None] if others else ""
-            if not others or any(other in line for other in others):
-                places.add(at)
-            at = lowered.find(word, end) if end >= 0 else -1
-    indexes: list[int] = []
-    index = before = 0
-    for place in sorted(places):
-        index += lowered.count("\n", before, place)
-        before = place
-        if not indexes or indexes[-1] != index:
-            indexes.append(index)
-    return indexes
-
-
-def _wanted(hot: list[int], owed: int, count: int) -> Iterator[int]:
-    """Yield the indexes of the hot lines and of those around them, each once and in order."""
-    following = min(owed, count)
-    yield from range(following)
-    for index in hot:
-        end = min(index + _TRAIL_LINES + 1, count)
-        yield from range(max(index - _LEAD_LINES, following), end)
-        following = max(following, end)
-
-
-def _tail(text: str, number: int, after: int) -> list[Line]:
-    """Return the last lines of a block, as far as they were not wanted already."""
-    lines = text[-16 * _OVERLAP :].split("\n")[-_LEAD_LINES - 1 : -1]
-    first = number - len(lines)
-    return [Line(first + place, line) for place, line in enumerate(lines) if first + place > after]
 
 
 def _cut(text: str, *, final: bool, longest: int) -> tuple[str, str]:
@@ -420,8 +380,6 @@ def clean_line(text: str) -> str:
     ended = text.rstrip(" \t")
     if ended and ended[-1] in _BOX:
         text = ended[:-1].rstrip(" \t")
-    if "&" in text and ("&quot;" in text or "&#" in text or "&gt;" in text):
-        text = html.unescape(text)
     # What some pages put in place of a hyphen, so that a name is not broken.
     return text.replace("\u2010", "-").replace("\u2011", "-")
 
