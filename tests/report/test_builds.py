@@ -9,10 +9,11 @@ import pytest
 from tests.report.samples import broken_torch, clean_wheel
 from tests.support.tables import named_cases
 from wheelfix.errors import InputError
-from wheelfix.model import Finding, Severity
+from wheelfix.model import Severity, Verdict
 from wheelfix.report.builds import (
     Build,
     File,
+    Problem,
     compare,
     compare_all,
     comparison_blocks,
@@ -24,13 +25,13 @@ from wheelfix.report.ci import markdown_text
 from wheelfix.report.document import render
 
 
-def build(*files: File, problems: tuple[Finding, ...] = (), **settings) -> Build:
-    base = {"path": "x-1-py3-none-any.whl", "name": "x", "version": "1", "verdict": "ok", "missing": {}}
-    return Build(**{**base, **settings}, files=files, findings=problems)
+def build(*files: File, problems: tuple[Problem, ...] = (), **settings) -> Build:
+    base = {"path": "x-1-py3-none-any.whl", "name": "x", "version": "1", "verdict": Verdict.OK, "missing": ()}
+    return Build(**{**base, **settings}, images=files, findings=problems)
 
 
-def problem(subject: str, severity: Severity = Severity.WARNING) -> Finding:
-    return Finding("WF301", "missing-dependency", severity, subject, f"about {subject}")
+def problem(subject: str, severity: Severity = Severity.WARNING) -> Problem:
+    return Problem("WF301", "missing-dependency", severity, subject, f"about {subject}")
 
 
 @named_cases(

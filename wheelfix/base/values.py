@@ -8,11 +8,12 @@ as those do. ``dataclasses.fields``, ``asdict`` and ``replace`` work on them as 
 
 from __future__ import annotations
 
+import enum
 import functools
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
-__all__ = ["as_tree", "dataclass", "distinct", "field", "frozen", "grouped", "is_value", "replace"]
+__all__ = ["as_tree", "dataclass", "distinct", "field", "from_tree", "frozen", "grouped", "is_value", "replace"]
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -85,6 +86,42 @@ def as_tree(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [*map(as_tree, value)]
     return {key: as_tree(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+_JSON = {str: "text", int: "a number", bool: "true or false"}
+
+
+def from_tree(kind: type[T], tree: object, path: str = "", *, others: bool = False) -> T:
+    """Return the value that JSON stands for; ValueError names what does not fit, such as a field that is not known.
+
+    With ``others`` fields that are not known are passed over: a later version may have written them.
+    """
+    made: Any = tree
+    if is_value(kind):
+        made = _with_fields(kind, tree, path, others)
+    elif arguments := get_args(kind):  # every generic here is tuple[X, ...]
+        if not isinstance(tree, list):
+            raise ValueError(f"{path} should be a list")
+        made = tuple(from_tree(arguments[0], entry, f"{path}[{n}]", others=others) for n, entry in enumerate(tree))
+    elif issubclass(kind, enum.Enum):
+        made = kind(tree)
+    elif not isinstance(tree, kind) or (kind is int and isinstance(tree, bool)):
+        raise ValueError(f"{path} should be {_JSON[kind]}")
+    return made  # type: ignore[no-any-return]
+
+
+def _with_fields(kind: Any, tree: object, path: str, others: bool) -> Any:
+    if not isinstance(tree, dict):
+        raise ValueError(f"{path or 'it'} should be an object")
+    hints: Mapping[str, Any] = get_type_hints(kind)
+    if not others and (unknown := sorted(set(tree) - set(hints))):
+        raise ValueError(f"{path or 'it'} has the unknown field {unknown[0]}")
+    names = [name for name in tree if name in hints]
+    values = {name: from_tree(hints[name], tree[name], f"{path}.{name}".lstrip("."), others=others) for name in names}
+    try:
+        return kind(**values)
+    except TypeError as exc:
+        raise ValueError(f"{path or 'it'} is incomplete: {exc}") from exc
 
 
 def _made(cls: Any, shared: Mapping[str, Any]) -> Any:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import read_json, with_schema
-from wheelfix.base.values import as_tree, field, frozen, grouped
+from wheelfix.base.values import as_tree, field, from_tree, frozen, grouped
 from wheelfix.errors import InputError, UsageError
 from wheelfix.model import Finding, ScanReport, Severity, canonical
 
@@ -95,9 +95,9 @@ class Baseline:
             raise InputError(f"{path} is not a baseline", because=error) from error
         found = with_schema(document, SCHEMA, f"{path} is not a baseline")
         try:
-            return cls(tuple(_entry(item) for item in found["findings"]))
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"{path} is not a baseline", because=f"an entry has no valid {error}") from error
+            return cls(from_tree(tuple[KnownFinding, ...], found.get("findings"), "findings", others=True))
+        except ValueError as error:
+            raise InputError(f"{path} is not a baseline", because=error) from error
 
     def render(self) -> str:
         """Return the file's text: an entry to a line, so that a change is a change of lines."""
@@ -131,19 +131,3 @@ def _alike(entry: KnownFinding, other: KnownFinding) -> bool:
     if entry.paths or other.paths:
         return bool(set(entry.paths) & set(other.paths))
     return (entry.subject, entry.detail) == (other.subject, other.detail)
-
-
-def _entry(value: Any) -> KnownFinding:
-    if not isinstance(value, dict):
-        raise TypeError("its keys")
-    paths = value.get("paths", [])
-    if not isinstance(paths, list):
-        raise TypeError("paths")
-    return KnownFinding(
-        str(value["distribution"]),
-        str(value["code"]),
-        Severity(value["severity"]),
-        str(value["subject"]),
-        str(value.get("detail", "")),
-        tuple(sorted(map(str, paths))),
-    )

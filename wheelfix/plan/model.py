@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING
 
 from wheelfix.base.options import Renaming
 from wheelfix.base.parsing import with_schema
-from wheelfix.base.values import as_tree, field, frozen, is_value
+from wheelfix.base.values import as_tree, field, from_tree, frozen
 from wheelfix.errors import InputError
 from wheelfix.model import Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from wheelfix.model import Finding, JsonObject, ScanReport
@@ -244,36 +243,6 @@ def plan_from_json(tree: object, where: str) -> Plan:
         return from_tree(Plan, {key: value for key, value in found.items() if key != "schema"})
     except ValueError as exc:
         raise InputError(f"{where} is not a valid plan", because=exc) from exc
-
-
-T = TypeVar("T")
-_WORDS = {str: "text", int: "a number", bool: "true or false"}
-
-
-def from_tree(kind: type[T], tree: object, path: str = "") -> T:
-    """Return the value that a JSON object stands for; ValueError names the field that does not fit."""
-    if not isinstance(tree, dict):
-        raise ValueError(f"{path or 'it'} should be an object")
-    hints: Mapping[str, Any] = get_type_hints(kind)
-    if unknown := sorted(set(tree) - set(hints)):
-        raise ValueError(f"{path or 'it'} has the unknown field {unknown[0]}")
-    values = {name: _field(hints[name], item, f"{path}.{name}".lstrip(".")) for name, item in tree.items()}
-    try:
-        return kind(**values)
-    except TypeError as exc:
-        raise ValueError(f"{path or 'it'} is incomplete: {exc}") from exc
-
-
-def _field(hint: Any, item: object, path: str) -> Any:
-    if is_value(hint):
-        return from_tree(hint, item, path)
-    if arguments := get_args(hint):  # every generic here is tuple[X, ...]
-        if not isinstance(item, list):
-            raise ValueError(f"{path} should be a list")
-        return tuple(_field(arguments[0], entry, f"{path}[{n}]") for n, entry in enumerate(item))
-    if not isinstance(item, hint) or (hint is int and isinstance(item, bool)):
-        raise ValueError(f"{path} should be {_WORDS[hint]}")
-    return item
 
 
 @frozen

@@ -23,14 +23,14 @@ from wheelfix.archive.names import ASIDE, normalise, unprintable, why_unsafe
 from wheelfix.archive.record import MAX_SIZE, Record, Row, encode_digest, render
 from wheelfix.base.inputfiles import distrust, read_file
 from wheelfix.base.parsing import parse_json
-from wheelfix.base.values import as_tree, frozen
+from wheelfix.base.values import as_tree, from_tree, frozen
 from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
 from wheelfix.exam.scan import chosen_distributions, examine_installed
 from wheelfix.loader.places import Environment, open_environment
 from wheelfix.model import fold
 from wheelfix.plan.lock import is_hash
 from wheelfix.plan.make import Planned, cannot_repair, make_plan, still_broken
-from wheelfix.plan.model import Repaired, from_tree
+from wheelfix.plan.model import Repaired
 from wheelfix.repairs.rewrite import bytes_of, write_planned
 from wheelfix.roots.index import open_index
 from wheelfix.streams.output import AtomicFile, remove_stale

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from wheelfix.base.options import RootOptions, ScanOptions
 from wheelfix.base.parsing import parse_json, with_schema
-from wheelfix.base.values import distinct, frozen, grouped, replace
+from wheelfix.base.values import distinct, from_tree, frozen, grouped, replace
 from wheelfix.errors import InputError
 from wheelfix.exam.scan import scan
-from wheelfix.model import Finding, ScanReport, Severity, Verdict, canonical, fold
+from wheelfix.model import ScanReport, Severity, Verdict, canonical, fold
 from wheelfix.report.blocks import Block, Bullets, Fields, Part, Record, chapter, line, para, recorded
 from wheelfix.report.document import count, human_change, human_size, sentence
 from wheelfix.report.json_ import scan_value
@@ -42,71 +42,55 @@ class File:
 
 
 @frozen
+class Problem:
+    """What is compared of a finding."""
+
+    code: str
+    name: str
+    severity: Severity
+    subject: str
+    message: str
+
+
+@frozen
+class Need:
+    """A DLL without a provider, with those that need it."""
+
+    name: str
+    needed_by: tuple[str, ...]
+
+
+@frozen
 class Build:
-    """What is compared of one wheel."""
+    """What is compared of one wheel, named as in a ``wheelfix.scan/1`` document."""
 
     path: str
     name: str
     version: str
-    verdict: str
-    files: tuple[File, ...]
-    findings: tuple[Finding, ...]
-    missing: dict[str, tuple[str, ...]]
-    """DLLs without a provider, by folded name, with those who need them."""
+    verdict: Verdict
+    images: tuple[File, ...]
+    findings: tuple[Problem, ...]
+    missing: tuple[Need, ...]
 
     @property
     def size(self) -> int:
         """The size of all DLLs together, unpacked."""
-        return sum(file.size for file in self.files)
+        return sum(file.size for file in self.images)
 
     @classmethod
     def from_report(cls, report: ScanReport) -> Build:
         """Return what is compared of a report."""
-        return cls.from_value(scan_value(report))
-
-    @classmethod
-    def from_value(cls, wheel: dict[str, Any]) -> Build:
-        """Return what is compared of a wheel in a scan document."""
-        return cls(
-            str(wheel["path"]),
-            str(wheel["name"]),
-            str(wheel["version"]),
-            Verdict(wheel["verdict"]).value,
-            tuple(
-                File(str(image["path"]), _size(image["size"]), str(image.get("version", "")), str(image["machine"]))
-                for image in wheel["images"]
-            ),
-            tuple(
-                Finding(
-                    str(item["code"]),
-                    str(item["name"]),
-                    Severity(item["severity"]),
-                    str(item["subject"]),
-                    str(item["message"]),
-                )
-                for item in wheel["findings"]
-            ),
-            {fold(str(item["name"])): tuple(map(str, item["needed_by"])) for item in wheel["missing"]},
-        )
-
-
-def _size(value: object) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-        return value
-    raise ValueError(f"the size {value!r}"[:80])
+        return from_tree(cls, scan_value(report), others=True)
 
 
 def read_document(text: str, path: str) -> list[Build]:
     """Return the builds of a saved scan; InputError when it is none."""
+    what = f"{path} is not a saved scan"
     try:
-        document = parse_json(text)
+        found = with_schema(parse_json(text), "wheelfix.scan/1", what)
+        return [*from_tree(tuple[Build, ...], found.get("wheels"), "wheels", others=True)]
     except ValueError as error:
-        raise InputError(f"{path} is not a saved scan", because=error) from error
-    found = with_schema(document, "wheelfix.scan/1", f"{path} is not a saved scan")
-    try:
-        return [Build.from_value(wheel) for wheel in found["wheels"]]
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"{path} is not a saved scan", because=f"a wheel has no valid {error}") from error
+        raise InputError(what, because=error) from error
 
 
 @frozen
@@ -134,9 +118,9 @@ class Difference:
     appeared: tuple[File, ...]
     pairs: tuple[FilePair, ...]
     """Changed, moved and replaced DLLs."""
-    arisen: tuple[Finding, ...]
+    arisen: tuple[Problem, ...]
     """Findings that only the new build has, or that got worse."""
-    cured: tuple[Finding, ...]
+    cured: tuple[Problem, ...]
 
     @property
     def is_empty(self) -> bool:
@@ -146,8 +130,8 @@ class Difference:
 
 def compare(old: Build, new: Build) -> Difference:
     """Return what changed from one build to the next."""
-    before = {steady(file.path): file for file in old.files}
-    after = {steady(file.path): file for file in new.files}
+    before = {steady(file.path): file for file in old.images}
+    after = {steady(file.path): file for file in new.images}
     pairs = [FilePair(before[key], after[key]) for key in before if key in after and _differs(before[key], after[key])]
     gone = [file for key, file in before.items() if key not in after]
     fresh = [file for key, file in after.items() if key not in before]
@@ -157,7 +141,8 @@ def compare(old: Build, new: Build) -> Difference:
         matched = {id(file) for pair in found for file in (pair.old, pair.new)}
         gone = [file for file in gone if id(file) not in matched]
         fresh = [file for file in fresh if id(file) not in matched]
-    lost = [replace(file, needed_by=new.missing.get(fold(file.name), ())) for file in gone]
+    needed_by = {fold(one.name): one.needed_by for one in new.missing}
+    lost = [replace(file, needed_by=needed_by.get(fold(file.name), ())) for file in gone]
     arisen, cured = _problems(old, new)
     return Difference(
         old,
@@ -202,7 +187,7 @@ def _match(gone: Sequence[File], fresh: Sequence[File], alike: Any) -> list[File
     ]
 
 
-def _problems(old: Build, new: Build) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+def _problems(old: Build, new: Build) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
     """Return the findings that are new or worse, and those that are gone; the same ones have a code and a subject."""
     rank = list(Severity)
     before, after = (grouped(((one.code, steady(one.subject)), one) for one in build.findings) for build in (old, new))

@@ -11,7 +11,7 @@ import posixpath
 import re
 import shlex
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from wheelfix.base.options import shell_line
 from wheelfix.base.parsing import human_size as human_size
@@ -73,7 +73,19 @@ def human_change(old: int, new: int) -> str:
     return f"{human_size(old)} → {human_size(new)} ({change})"
 
 
-def sentence(finding: Finding) -> str:
+class Stated(Protocol):
+    """A finding, or what is left of one."""
+
+    @property
+    def subject(self) -> str:
+        """The member, DLL or row it is about."""
+
+    @property
+    def message(self) -> str:
+        """What is said about it."""
+
+
+def sentence(finding: Stated) -> str:
     """Return a finding's message with the whole path of what it is about, said once."""
     subject, message = inside(finding.subject), finding.message
     base = posixpath.basename(subject)

@@ -99,8 +99,8 @@ def render_balance(reports: Sequence[Repaired], failures: Sequence[FailedInput],
 
 
 def balance(reports: Sequence[Repaired], failures: Sequence[FailedInput]) -> str:
-    """Return the figures over several wheels."""
-    outcomes = [*(report.outcome for report in reports), *(failure.words for failure in failures)]
+    """Return the figures over several wheels, those that failed first."""
+    outcomes = [*(failure.words for failure in failures), *(report.outcome for report in reports)]
     numbers = ", ".join(f"{outcomes.count(word)} {word}" for word in dict.fromkeys(outcomes))
     fixed, remaining = (sum(len(getattr(one, name)) for one in reports) for name in ("fixed", "remaining"))
     return f"{count(len(outcomes), 'wheel')}: {numbers}; {fixed} fixed, {remaining} remain"
