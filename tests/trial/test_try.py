@@ -92,8 +92,8 @@ def test_requirements_are_those_of_windows(host, tmp_path):
         tmp_path, "p",
         requires=["here; sys_platform == 'win32'", "there; sys_platform == 'linux'", "more; extra == 'all'"],
     )  # fmt: skip
-    assert [text.split(";")[0] for text in requirements_of(path, host.facts)] == ["here"]
-    assert [text.split(";")[0] for text in requirements_of(path, host.facts, ["all"])] == ["here", "more"]
+    assert [one.name for one in requirements_of(path, host.facts)] == ["here"]
+    assert [one.name for one in requirements_of(path, host.facts, ["all"])] == ["here", "more"]
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from wheelfix.archive.names import FileName, installed_path
 from wheelfix.archive.reader import Archive
 from wheelfix.base.options import RootOptions, ScanOptions, all_cores
 from wheelfix.base.programs import Finished, python_command, run_program
-from wheelfix.base.values import dataclass, distinct, field
+from wheelfix.base.values import distinct
 from wheelfix.errors import EnvironmentFailure, InputError, UsageError, failure_of
 from wheelfix.exam.examination import Examination, FailedInput
 from wheelfix.exam.sets import open_parts, open_set
@@ -58,6 +58,8 @@ from wheelfix.trial.pythons import VenvPython, refuse_root, wine_python
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+
+    from packaging.requirements import Requirement
 
     from wheelfix.pycode.importer import ImportEnd
 
@@ -114,7 +116,7 @@ def install(wheel: Path, target: Interpreter, options: TrialOptions, work: Path)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     if options.requirements:
-        wheels += _Requirements(target.facts, options, folder).of(wheels)
+        wheels += _requirements(wheels, target.facts, options, folder)
     command = ["install", "--no-deps", "--no-compile", "--no-index", "--isolated", "--target", str(target.site)]
     # pip runs in the work folder, so that a relative path would mean another file.
     _pip([*command, *_target(target.facts), *(str(path.absolute()) for path in wheels)], wheel, target.facts, work)
@@ -194,73 +196,53 @@ def _without_case(folder: Path, name: str) -> Path:
 # ------------------------------------------------------------------------------------------------- the requirements
 
 
-@dataclass
-class _Requirements:
-    """The distributions that some wheels require on the target, and theirs."""
-
-    facts: PythonFacts
-    options: TrialOptions
-    folder: Path
-    specifiers: dict[str, set[str]] = field(default_factory=dict)
-    extras: dict[str, set[str]] = field(default_factory=dict)
-
-    def of(self, wheels: Sequence[Path]) -> list[Path]:
-        """Return the wheels to install besides some wheels; each requirement is met by one file."""
-        given = {canonical(FileName.parse(path).name): path for path in wheels}
-        pending = list(wheels)
-        for _ in range(ROUNDS):
-            changed = self._collect(pending)
-            wanted = sorted(changed - given.keys())
-            again = [given[name] for name in changed & given.keys() if self.extras.get(name)]
-            if not wanted and not again:
-                break
-            for name in wanted:
-                for old in self._files(name):
-                    old.unlink()
-            if wanted:
-                self._download(wanted, wheels[0])
-            pending = [*again, *(path for name in wanted for path in self._files(name))]
-        return [path for name in sorted(self.specifiers.keys() - given.keys()) for path in self._files(name)]
-
-    def _collect(self, wheels: Iterable[Path]) -> set[str]:
-        """Take the requirements of some wheels; return the names about which there is something new."""
-        changed = set()
-        for path in wheels:
-            name = canonical(FileName.parse(path).name)
-            for text in requirements_of(path, self.facts, self.extras.get(name, set())):
-                requirement = parse_requirement(text)
-                if requirement is None:
-                    raise InputError(f"{path.name} requires {text!r}", because="that is not a valid requirement")
-                key = canonical(requirement.name)
-                specifiers = self.specifiers.setdefault(key, set())
-                extras = self.extras.setdefault(key, set())
-                if str(requirement.specifier) not in specifiers or requirement.extras - extras:
-                    specifiers.add(str(requirement.specifier))
-                    extras |= requirement.extras
-                    changed.add(key)
-        return changed
-
-    def _files(self, name: str) -> list[Path]:
-        return [path for path in self.folder.glob("*.whl") if canonical(FileName.parse(path).name) == name]
-
-    def _download(self, names: Sequence[str], wheel: Path) -> None:
-        command = ["download", "--no-deps", "--dest", str(self.folder), *_target(self.facts)]
-        folders = [*(path for path in self.options.beside if path.is_dir()), *self.options.find_links]
-        command += [word for folder in folders for word in ("--find-links", str(folder.absolute()))]
-        command += ["--index-url", self.options.index_url] if self.options.index_url else ["--no-index", "--isolated"]
-        specifiers = [name + ",".join(sorted(filter(None, self.specifiers[name]))) for name in names]
-        _pip([*command, *specifiers], wheel, self.facts, self.folder.parent)
+def _requirements(wheels: Sequence[Path], facts: PythonFacts, options: TrialOptions, folder: Path) -> list[Path]:
+    """Download what some wheels require on the target, and what that requires; each requirement is met by one file."""
+    given = set(map(_distribution, wheels))
+    asked: dict[str, dict[str, Requirement]] = {}  # of each distribution all that is required, by its text
+    for _ in range(ROUNDS):
+        known = {name: len(lines) for name, lines in asked.items()}
+        for path in (*wheels, *folder.glob("*.whl")):
+            own = asked.get(_distribution(path), {}).values()
+            for one in requirements_of(path, facts, {extra for line in own for extra in line.extras}):
+                asked.setdefault(canonical(one.name), {})[str(one)] = one
+        new = [name for name, lines in asked.items() if len(lines) > known.get(name, 0)]
+        if not new:
+            break
+        for path in folder.glob("*.whl"):
+            if _distribution(path) in new:
+                path.unlink()
+        if wanted := sorted({*new} - given):
+            specifiers = {name: {str(one.specifier) for one in asked[name].values()} for name in wanted}
+            _download(
+                [name + ",".join(filter(None, specifiers[name])) for name in wanted], wheels[0], facts, options, folder
+            )
+    return sorted(folder.glob("*.whl"))
 
 
-def requirements_of(path: Path, facts: PythonFacts, extras: Iterable[str] = ()) -> Iterator[str]:
+def _distribution(path: Path) -> str:
+    return canonical(FileName.parse(path).name)
+
+
+def _download(wanted: Sequence[str], wheel: Path, facts: PythonFacts, options: TrialOptions, folder: Path) -> None:
+    command = ["download", "--no-deps", "--dest", str(folder), *_target(facts)]
+    folders = [*(path for path in options.beside if path.is_dir()), *options.find_links]
+    command += [word for place in folders for word in ("--find-links", str(place.absolute()))]
+    command += ["--index-url", options.index_url] if options.index_url else ["--no-index", "--isolated"]
+    _pip([*command, *wanted], wheel, facts, folder.parent)
+
+
+def requirements_of(path: Path, facts: PythonFacts, extras: Iterable[str] = ()) -> Iterator[Requirement]:
     """Give the requirements of a wheel that hold on the target, without those of extras that were not asked for."""
     with Archive.open(path) as archive:
         requires = WheelInfo.from_archive(archive).metadata.requires_dist
     profile = Profile(facts.machine, facts.version)
     for text in requires:
         requirement = parse_requirement(text)
-        if requirement is None or any(holds_on_target(requirement, profile, extra) for extra in ("", *extras)):
-            yield text
+        if requirement is None:
+            raise InputError(f"{path.name} requires {text!r}", because="that is not a valid requirement")
+        if any(holds_on_target(requirement, profile, extra) for extra in ("", *extras)):
+            yield requirement
 
 
 def try_all(paths: Iterable[Path], options: TrialOptions) -> Iterator[Trial | FailedInput]:
