@@ -49,13 +49,13 @@ from wheelfix.pe.version import read_version
 from wheelfix.roots.host import this_machine
 from wheelfix.roots.release import ranked_releases
 from wheelfix.roots.toolkits import known_toolkit, searched_nvtx, searched_toolkit
-from wheelfix.rules.codeloads import own_module_missing
 from wheelfix.rules.context import ArchiveFacts, Subject, not_known
 from wheelfix.rules.cuda import cuda_summary
 from wheelfix.rules.dependencies import Need, gather, is_required
 from wheelfix.rules.failures import failure_of_order, visible_failure
 from wheelfix.rules.gpufit import fit_of_image, in_order
 from wheelfix.rules.hints import may_be_vendored, providers_of
+from wheelfix.rules.leftout import own_module_missing
 from wheelfix.rules.otherdistributions import module_not_installed
 from wheelfix.rules.registry import check_patterns, found_by, run, with_allowed
 from wheelfix.streams.pool import WorkerPool
