@@ -239,9 +239,13 @@ def scan_set(
 
 
 def examine_set(
-    paths: Sequence[Path], options: ScanOptions, index: RootIndex | None, stack: contextlib.ExitStack
+    paths: Sequence[Path],
+    options: ScanOptions,
+    index: RootIndex | None,
+    stack: contextlib.ExitStack,
+    python: tuple[int, int] | None = None,
 ) -> Iterator[tuple[Path, Examination]]:
-    """Examine wheels within one installation; ``stack`` keeps their archives open.
+    """Examine wheels within one installation, for the Python that imports them; ``stack`` keeps their archives open.
 
     Of several wheels of one distribution each is examined with the wheels of the others that fit it.
     """
@@ -253,15 +257,20 @@ def examine_set(
         parts = stack.enter_context(open_parts(group, options))
         whole = beside.having(part.installed for part in parts)
         for part in parts:
-            yield part.archive.path, _examined(part, whole, options, index)
+            yield part.archive.path, _examined(part, whole, options, index, python=python)
 
 
 def _examined(
-    part: Part, whole: InstalledSet, options: ScanOptions, index: RootIndex | None, progress: Progress | None = None
+    part: Part,
+    whole: InstalledSet,
+    options: ScanOptions,
+    index: RootIndex | None = None,
+    progress: Progress | None = None,
+    python: tuple[int, int] | None = None,
 ) -> Examination:
     view = whole.focused_on(part.distribution)
     with WorkerPool(options.jobs) as pool:
-        return WheelScan(part.archive, options, pool, progress, view, part.info).examine(index)
+        return WheelScan(part.archive, options, pool, progress, view, part.info).examine(index, python=python)
 
 
 def _scan_parts(

@@ -171,6 +171,11 @@ class Planner:
         """The CUDA release of the wheel, where one is known with its minor."""
         return self.subject.cuda.text if "." in self.subject.cuda.text else None
 
+    @property
+    def dest(self) -> tuple[str, ...]:
+        """The folder that ``--dest`` names, for every DLL; none without it."""
+        return (in_site_packages(self.options.dest),) if self.options.dest is not None else ()
+
     def run(self) -> None:
         """Drop, include, answer needs until nothing changes, then clean up."""
         self._drop_files(drops_asked_for(self.before, self.options))
@@ -259,14 +264,14 @@ class Planner:
         added = {key_of(path) for path in self.chosen}
         for name in self.options.include:
             where = self._folder_for_included(name) if dll_key(name) not in added else ""
-            if where and self.view.find(where, name) is None:
-                need = Need(name)
-                if not self._take(need, name, (where,), "include", f"asked for with --include {name}"):
-                    raise UsageError(
-                        f"--include {name}",
-                        because=self.unanswered.get(dll_key(name), "no root has a file of that name"),
-                        hint="name the folder or wheel that has it with --root; wheelfix roots lists what is searched",
-                    )
+            if not where or self.view.find(where, name) is not None:
+                continue
+            if not self._take(Need(name), name, (where,), f"asked for with --include {name}"):
+                raise UsageError(
+                    f"--include {name}",
+                    because=self.unanswered.get(dll_key(name), "no root has a file of that name"),
+                    hint="name the folder or wheel that has it with --root; wheelfix roots lists what is searched",
+                )
 
     def _restore(self) -> None:
         """Put DLLs that RECORD lists and the wheel does not have where RECORD says, if a root has them."""
@@ -278,9 +283,7 @@ class Planner:
             name = base_name(path)
             if self.index.candidates(name) and not matches_any(name, self.options.exclude):
                 need = needs.get(dll_key(name), Need(name))
-                self._take(
-                    need, name, (parent(path),), "include", f"RECORD lists {row}, and the wheel does not have it"
-                )
+                self._take(need, name, (parent(path),), f"RECORD lists {row}, and the wheel does not have it")
 
     def _take_out_copies(self) -> None:
         """Leave out the DLLs that are byte by byte those of a vendor's wheel: the wheel will require that one."""
@@ -308,8 +311,8 @@ class Planner:
     def _folder_for_included(self, name: str) -> str:
         """The folder of a DLL that no table and no code asks for: where everything looks, else beside an image."""
         subject = self.subject
-        if self.options.dest is not None:
-            return in_site_packages(self.options.dest)
+        if self.dest:
+            return self.dest[0]
         if subject.startup is not None:
             return subject.startup.lib
         added = [folder for folder in subject.resolution.search_dirs if not folder.startswith("@")]
@@ -334,9 +337,7 @@ class Planner:
     def _answer_fault(self, fault: CodeFault) -> bool:
         """Try to meet what code looks for; whether the view changed."""
         for path in places_in_code(fault):
-            name, folder = base_name(path), parent(path)
-            if self.options.dest is not None:
-                folder = in_site_packages(self.options.dest)
+            name, (folder,) = base_name(path), self.dest or (parent(path),)
             if (path, folder, fault.sure) in self.tried or matches_any(name, self.options.exclude):
                 continue
             self.tried.add((path, folder, fault.sure))
@@ -344,9 +345,8 @@ class Planner:
             need = Need(name, (Edge(fault.file, name, EdgeKind.COMPANION, absent, required=True),))
             before = self.view, dict(self.chosen)
             own = path in (*fault.missed, *fault.names)
-            because = _because(self.view, need)
             # What it loads by a path in the package is the package's own, also if it is the C runtime (glfw).
-            if self._copy_own(need, (folder,)) or self._take(need, name, (folder,), "companion", because, own=own):
+            if self._copy_own(need, (folder,)) or self._take(need, name, (folder,), own=own):
                 # Without what it imports it would not load, and the code would go on to its next choice.
                 for _ in range(ROUNDS):
                     resolution = self._resolve()
@@ -383,9 +383,8 @@ class Planner:
         if matches_any(need.name, self.options.exclude):
             self.refused.setdefault(dll_key(need.name), Refusal(need.name, "excluded with --exclude"))
             return False
-        folders = _lost_folders(resolution)[:1] or self._destinations(need, resolution.search_dirs or self._emptied())
-        if self.options.dest is not None:
-            folders = (in_site_packages(self.options.dest),)
+        folders = self.dest or _lost_folders(resolution)[:1]
+        folders = folders or self._destinations(need, resolution.search_dirs or self._emptied())
         folders = tuple(folder for folder in folders if (dll_key(need.name), folder, need.reached) not in self.tried)
         if not folders:
             return False
@@ -394,11 +393,9 @@ class Planner:
             return False
         if need.present_at and self._copy_own(need, folders):
             return True
-        because = _because(self.view, need)
-        names = need.names or self._by_pattern(need)
-        if any(self._take(need, name, folders, str(need.kind), because) for name in names):
+        if any(self._take(need, name, folders) for name in need.names or self._by_pattern(need)):
             return True
-        return self._take_for_each(need, because)
+        return self._take_for_each(need)
 
     def _destinations(self, need: Need, added: tuple[str, ...]) -> tuple[str, ...]:
         """The folders into which the DLL must go so that everyone who asks finds it.
@@ -418,13 +415,13 @@ class Planner:
             return (folders[0],) if folders[0] in own else (own[0],)
         return folders
 
-    def _take_for_each(self, need: Need, because: str) -> bool:
+    def _take_for_each(self, need: Need) -> bool:
         """Answer folder by folder, where no one file has what all importers ask for: a wheel may need namesakes."""
         groups = grouped((parent(edge.importer), edge) for edge in need.edges if edge.is_import)
-        if len(groups) < 2 or self.options.dest is not None:
+        if len(groups) < 2 or self.dest:
             return False
         parts = [(folder, replace(need, edges=tuple(edges))) for folder, edges in groups.items()]
-        taken = [self._take(part, need.name, (folder,), str(need.kind), because) for folder, part in parts]
+        taken = [self._take(part, need.name, (folder,)) for folder, part in parts]
         return any(taken)
 
     def _emptied(self) -> tuple[str, ...]:
@@ -496,10 +493,11 @@ class Planner:
         rows = self.subject.view.deleted.values()
         return {installed_path(row, info.data): row for row in rows} if info is not None else {}
 
-    def _take(
-        self, need: Need, name: str, folders: tuple[str, ...], kind: str, because: str, *, own: bool = False
-    ) -> bool:
-        """Add the file of a root that serves a need best, if there is one; whether the view changed."""
+    def _take(self, need: Need, name: str, folders: tuple[str, ...], asked: str = "", *, own: bool = False) -> bool:
+        """Add the file of a root that serves a need best, if there is one; whether the view changed.
+
+        ``asked`` is why it is added whatever needs it.
+        """
         outcome = choose(self._request(need, name, own=own), self.index)
         while outcome.winner is None and self._look_on_index(name):
             outcome = choose(self._request(need, name, own=own), self.index)
@@ -510,6 +508,7 @@ class Planner:
             self.unanswered.setdefault(dll_key(need.name), reason)
             return False
         self.unanswered.pop(dll_key(need.name), None)
+        kind, because = ("include", asked) if asked else (str(need.kind), _because(self.view, need))
         serves = tuple(map(self.view.origin, need.importers))
         rejected = tuple(Rejected(c.file.location, c.reason) for c in outcome.considered if c.verdict != "chosen")
         for folder in folders:
@@ -548,10 +547,10 @@ class Planner:
         self.chosen[chosen.path] = chosen
         if chosen.file is None:
             own = self.view.file(chosen.own)
-            new = ViewFile(chosen.path, member_path(chosen.path, self._data), own.size, own.open)
+            size, opened = own.size, own.open
         else:
-            opened = functools.partial(self.index.open, chosen.file)
-            new = ViewFile(chosen.path, member_path(chosen.path, self._data), chosen.file.size, opened)
+            size, opened = chosen.file.size, functools.partial(self.index.open, chosen.file)
+        new = ViewFile(chosen.path, member_path(chosen.path, self._data), size, opened)
         self.view = self.view.changed(added=[new])
 
     @property

@@ -20,9 +20,10 @@ import sys
 import tarfile
 import time
 import zipfile
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from wheelfix.archive.names import why_unsafe
 from wheelfix.base.options import RemoteOptions
 from wheelfix.base.parsing import parse_json, whole_number
 from wheelfix.base.programs import Finished, find_program, run_program, running_program
@@ -79,15 +80,17 @@ def windows_home(home: Path | None, target: Path, note: Note = silent) -> tuple[
     if home is None:
         home = fetched_python(note)
     if home.is_dir():
-        places = (folder for folder in (home, home / "tools") if (folder / "python.exe").is_file())
-        source = next(places, None)
-        if source is None:
-            raise _refused(home, "it has no python.exe")
-        shutil.copytree(source, target, ignore=_left_out, ignore_dangling_symlinks=True)
+        places = [folder / "python.exe" for folder in (home, home / "tools")]
     elif home.is_file():
-        _unzip(home, target)
+        unpacked = target.with_name("unpacked")
+        _unzip(home, unpacked)
+        places = sorted(unpacked.rglob("[Pp]ython.exe"), key=lambda program: (len(program.parts), program))
     else:
         raise _refused(home, "there is no such file or folder")
+    program = next(filter(Path.is_file, places), None)
+    if program is None:
+        raise _refused(home, "it has no python.exe")
+    shutil.copytree(program.parent, target, ignore=_left_out, ignore_dangling_symlinks=True)
     return _arranged(home, target)
 
 
@@ -101,25 +104,16 @@ def _left_out(folder: str, names: list[str]) -> set[str]:
 
 
 def _unzip(path: Path, target: Path) -> None:
-    """Unpack the folder of a zip in which python.exe is."""
+    """Unpack a zip into a folder."""
     try:
         with zipfile.ZipFile(path) as archive:
-            infos = {info.filename: info for info in archive.infolist() if not info.is_dir()}
-            programs = [name for name in infos if PurePosixPath(name).name.lower() == "python.exe"]
-            if not programs:
-                raise _refused(path, "it has no python.exe")
-            inside = min(programs, key=lambda name: (name.count("/"), name))[: -len("python.exe")]
-            wanted = [name for name in infos if name.startswith(inside)]
-            if sum(infos[name].file_size for name in wanted) > MOST_BYTES:
+            infos = archive.infolist()
+            unsafe = next((info.filename for info in infos if why_unsafe(info.filename)), "")
+            if unsafe:
+                raise _refused(path, f"it has a member {unsafe!r}")
+            if sum(info.file_size for info in infos) > MOST_BYTES:
                 raise _refused(path, "it unpacks to more than 2 GB")
-            for name in wanted:
-                parts = PurePosixPath(name[len(inside) :]).parts
-                if any(part in ("..", "") or ":" in part or "\\" in part for part in parts) or parts[0] == "/":
-                    raise _refused(path, f"it has a member {name!r}")
-                if not LEFT_OUT & {part.lower() for part in parts[:-1]}:
-                    file = target.joinpath(*parts)
-                    file.parent.mkdir(parents=True, exist_ok=True)
-                    file.write_bytes(archive.read(name))
+            archive.extractall(target)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
         raise _refused(path, f"it is not a readable zip: {error}") from error
 

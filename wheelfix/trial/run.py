@@ -22,8 +22,7 @@ from wheelfix.base.programs import Finished, python_command, run_program
 from wheelfix.base.values import distinct
 from wheelfix.errors import EnvironmentFailure, InputError, UsageError, failure_of
 from wheelfix.exam.examination import Examination, FailedInput
-from wheelfix.exam.sets import open_parts, open_set
-from wheelfix.exam.wheel import WheelScan
+from wheelfix.exam.sets import examine_set
 from wheelfix.knowledge.system import classify, runtime_file
 from wheelfix.knowledge.winerrors import NOT_FOUND, deviation, shown_by
 from wheelfix.loader.followed import followed_imports, top_level
@@ -40,7 +39,6 @@ from wheelfix.rules.otherdistributions import unknown_provider
 from wheelfix.rules.registry import found_by
 from wheelfix.rules.wording import dotted, last_part
 from wheelfix.streams.output import WorkFolder
-from wheelfix.streams.pool import WorkerPool
 from wheelfix.trial.model import (
     Agreement,
     Expected,
@@ -316,14 +314,9 @@ def expectations(
     ``bare`` says that the machine has nothing else, no CUDA toolkit for example, as under Wine.
     """
     options = ScanOptions(bare=bare, beside=(prefix,), roots=RootOptions(discover=False), jobs=all_cores())
-    with (
-        open_set(options, [wheel]) as (beside, _),
-        open_parts([wheel], options) as parts,
-        WorkerPool(options.jobs) as pool,
-    ):
-        own = parts[0]
-        view = beside.having([own.installed]).focused_on(own.distribution)
-        yield Expectations(WheelScan(own.archive, options, pool, None, view).examine(python=python))
+    with contextlib.ExitStack() as stack:
+        ((_, examination),) = examine_set([wheel], options, None, stack, python)
+        yield Expectations(examination)
 
 
 class Expectations:
