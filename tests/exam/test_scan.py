@@ -162,9 +162,9 @@ def reads(monkeypatch):
     found = []
     plain = Images._read
 
-    def read(self, member):
+    def read(self, member, path):
         found.append(member.name)
-        return plain(self, member)
+        return plain(self, member, path)
 
     monkeypatch.setattr(Images, "_read", read)
     return found

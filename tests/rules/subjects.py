@@ -37,10 +37,10 @@ from wheelfix.model import (
     Signature,
     Symbol,
 )
-from wheelfix.pe.gpucode import GpuCode
-from wheelfix.pe.modulenames import read_numpy
+from wheelfix.pe.gpucode import GpuCode, read_gpu_code
+from wheelfix.pe.version import read_version
 from wheelfix.rules import registry
-from wheelfix.rules.context import ArchiveFacts, Subject, not_known
+from wheelfix.rules.context import ArchiveFacts, Subject, signature_reader
 from wheelfix.streams.source import MemorySource
 
 SITE = "Lib/site-packages/"
@@ -163,12 +163,13 @@ def subject(
         options=ScanOptions(gpu=gpu, signatures=True),
         facts=ArchiveFacts(None, archive_faults, record_faults),
         loading=torch or ORDINARY,
-        version=known.get,
-        gpu_code=lambda path: code(*(archs or {})[path]) if path in (archs or {}) else None,
-        signature=(signatures or {}).get,
-        numpy=lambda path: read_numpy(view.source(path)),
-        cimports=not_known,
     )
+    signer = signature_reader(thing.options.roots.trusted_roots)
+    for path in images:
+        code_of_path = code(*(archs or {})[path]) if path in (archs or {}) else None
+        view.details[read_version, path] = known.get(path)
+        view.details[read_gpu_code, path] = code_of_path
+        view.details[signer, path] = (signatures or {}).get(path)
     arrived = thing.walk((one.event.path for one in outcomes), lambda item: item.required)
     return replace(thing, resolution=replace(resolution, reached=frozenset({*reached, *arrived})))
 

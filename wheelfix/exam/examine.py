@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections import Counter
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING
 
 from wheelfix.archive.faults import ArchiveFault
 from wheelfix.base.values import distinct, grouped, replace
@@ -43,13 +42,12 @@ from wheelfix.model import (
     verdict_of,
 )
 from wheelfix.pe.gpucode import GpuCode, read_gpu_code
-from wheelfix.pe.modulenames import read_cimports, read_numpy
-from wheelfix.pe.signature import read_signature
+from wheelfix.pe.modulenames import read_numpy
 from wheelfix.pe.version import read_version
 from wheelfix.roots.host import this_machine
 from wheelfix.roots.release import ranked_releases
 from wheelfix.roots.toolkits import known_toolkit, searched_nvtx, searched_toolkit
-from wheelfix.rules.context import ArchiveFacts, Subject, not_known
+from wheelfix.rules.context import ArchiveFacts, Subject, signature_reader
 from wheelfix.rules.cuda import cuda_summary
 from wheelfix.rules.dependencies import Need, gather, is_required
 from wheelfix.rules.failures import failure_of_order, visible_failure
@@ -61,7 +59,7 @@ from wheelfix.rules.registry import check_patterns, found_by, run, with_allowed
 from wheelfix.streams.pool import WorkerPool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from wheelfix.base.options import RepairOptions, ScanOptions
     from wheelfix.knowledge.targets import TargetList
@@ -80,7 +78,6 @@ def examine_view(
     python: tuple[int, int] | None = None,
     *,
     installed: bool = False,
-    known: Details | None = None,
 ) -> Examination:
     """Read the images, resolve the loads, run the rules, and put the report together.
 
@@ -88,15 +85,6 @@ def examine_view(
     """
     view.read_images(options.jobs, progress)
     profile, resolution = load(view, distribution, options, python, installed=installed)
-    details = DetailReader(view, known or {})
-    signature = functools.partial(read_signature, trusted_roots=options.roots.trusted_roots)
-    wants_signatures = options.signatures or options.signers
-    wanted: list[Callable[[ByteSource], object]] = [read_gpu_code] if options.archs or options.gpu is not None else []
-    wanted += [read_version] if options.versions else []
-    wanted += [signature] if wants_signatures else []
-    wanted += [read_numpy] if options.versions else []
-    if wanted:
-        details.read_ahead(wanted, options.jobs)
     subject = Subject(
         view=view,
         profile=profile,
@@ -106,12 +94,8 @@ def examine_view(
         installed=installed,
         facts=replace(facts, record_faults=(*facts.record_faults, *_gone(view, distribution))),
         loading=loading_of(view),
-        version=functools.partial(details.read, read_version),
-        gpu_code=functools.partial(details.read, read_gpu_code),
-        numpy=functools.partial(details.read, read_numpy),
-        signature=functools.partial(details.read, signature) if wants_signatures else not_known,
-        cimports=functools.partial(details.read_before, read_cimports),
     )
+    _read_ahead(subject)
     return Examination(_judged(subject, path, index), subject)
 
 
@@ -204,20 +188,12 @@ def examine_again(
     view: FileView,
     facts: ArchiveFacts,
     options: RepairOptions,
-    known: Details | None = None,
 ) -> Examination:
-    """Examine another view of the same thing, with all findings: what a plan asks about its result.
-
-    ``known`` are details of images that are known, or not to be read.
-    """
+    """Examine another view of the same thing, with all findings: what a plan asks about its result."""
     scan = replace(options.scan, select=(), ignore=(), allow_missing=options.allow_missing)
     subject, path = before.subject, before.report.path
     python, installed = subject.profile.python, subject.installed
-    read: dict[tuple[object, str], object] = {
-        (read_cimports, subject.origin(image)): subject.cimports(image) for image in subject.images
-    }
-    known = {**read, **(known or {})}
-    return examine_view(view, path, subject.distribution, scan, facts, python=python, installed=installed, known=known)
+    return examine_view(view, path, subject.distribution, scan, facts, python=python, installed=installed)
 
 
 def machine_of_tags(tags: tuple[str, ...]) -> Machine | None:
@@ -250,58 +226,26 @@ def machine_of(tags: tuple[str, ...], view: FileView, platform: str = "win_amd64
     return counted.most_common(1)[0][0] if counted else PLATFORM_MACHINES[platform]
 
 
-_Fact = TypeVar("_Fact")
-Details: TypeAlias = "Mapping[tuple[object, str], object]"
-"""Facts of images by what reads them, and by the names that the files have in the wheel or on disk."""
+def _read_ahead(subject: Subject) -> None:
+    """Read the details of all images that the options ask for, several at a time: inflating lets other threads work.
 
-
-class DetailReader:
-    """Reads facts of images that take most of a file, each once: version, GPU code, signature, NumPy.
-
-    One source serves all questions about a file, so that it is inflated once.
+    They are read in the order in which they lie in a file, so that it is inflated in one go.
     """
+    options, view = subject.options, subject.view
+    readers: list[Callable[[ByteSource], object]] = [read_gpu_code] if options.archs or options.gpu is not None else []
+    readers += [read_version] if options.versions else []
+    readers += [signature_reader(options.roots.trusted_roots)] if options.signatures or options.signers else []
+    readers += [read_numpy] if options.versions else []
 
-    def __init__(self, view: FileView, known: Details) -> None:
-        self._view = view
-        self._open: tuple[str, ByteSource] | None = None
-        self._known: dict[tuple[object, str], Any] = {**known}
+    def read(path: str) -> None:
+        source = view.source(path)
+        for reader in readers:
+            if (reader is not read_numpy or is_pyd(path)) and (reader, path) not in view.details:
+                view.details[reader, path] = reader(source)
 
-    def read_ahead(self, readers: Sequence[Callable[[ByteSource], object]], jobs: int) -> None:
-        """Read some facts of all images, several images at a time: inflating lets other threads work.
-
-        ``readers`` come in the order in which their facts lie in a file, so that it is inflated in one go.
-        """
-
-        def read(path: str) -> None:
-            source = self._view.source(path)
-            for reader in readers:
-                if reader is not read_numpy or is_pyd(path):
-                    self._known[reader, self._view.origin(path)] = reader(source)
-
-        paths = [path for path in self._view.images() if isinstance(self._view.image(path), Image)]
-        paths.sort(key=lambda path: -self._view.file(path).size)
-        with WorkerPool(jobs) as pool:
-            pool.map(read, paths)
-
-    def read(self, reader: Callable[[ByteSource], _Fact], path: str) -> _Fact | None:
-        """Return a fact of a file; None for what is not an image."""
-        key = reader, self._view.origin(path)
-        if key not in self._known:
-            image = self._view.image(path)
-            self._known[key] = reader(self._source(path)) if isinstance(image, Image) else None
-        found: _Fact | None = self._known[key]
-        return found
-
-    def read_before(self, reader: Callable[[ByteSource], _Fact], path: str) -> _Fact | None:
-        """Return a fact that was read together with the image, if it was."""
-        found: _Fact | None = self._known.get((reader, self._view.origin(path)))
-        return found
-
-    def _source(self, path: str) -> ByteSource:
-        """The file asked about last stays open: its inflated parts serve the next question."""
-        if self._open is None or self._open[0] != path:
-            self._open = (path, self._view.source(path))
-        return self._open[1]
+    if readers:
+        with WorkerPool(options.jobs) as pool:
+            pool.map(read, sorted(subject.images, key=lambda path: -view.file(path).size))
 
 
 def scanned_images(subject: Subject) -> Iterator[ScannedImage]:

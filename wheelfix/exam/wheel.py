@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wheelfix.archive.metadata import WheelInfo
 from wheelfix.archive.reader import Archive
@@ -80,12 +80,12 @@ class WheelScan:
         ``view`` has the wheel's files as the subject of an installation, ``info`` its metadata.
         """
         self._archive, self._options, self._progress = archive, options, progress
-        self._images = images = Images(archive, pool, verify=options.verify)
         info = info or WheelInfo.from_archive(archive)
-        images.uses_numpy = any("numpy" in line.lower() for line in info.metadata.requires_dist)
         view = view_of_wheel(archive, info) if view is None else view
         if options.python is not None:
             view = view.over(open_environment(options.python).view)
+        self._images = images = Images(archive, pool, view.details, verify=options.verify)
+        images.uses_numpy = any("numpy" in line.lower() for line in info.metadata.requires_dist)
         others = digest_work(archive, _no_images(view, archive) if options.verify else ())
         self._hashing = [pool.submit(longest) for longest in itertools.islice(others, 1)]
         self._finish_images = view.begin_images(images.start)
@@ -109,17 +109,7 @@ class WheelScan:
         examine.load(self._view, distribution, options, python)  # while the others still hash
         record_faults = (*self._record_faults, *self._hash_faults()) if wait else self._record_faults
         facts = ArchiveFacts(info, self._faults, record_faults)
-        return examine.examine_view(
-            self._view,
-            path,
-            distribution,
-            options,
-            facts,
-            index,
-            self._progress,
-            python,
-            known=self._images.details,
-        )
+        return examine.examine_view(self._view, path, distribution, options, facts, index, self._progress, python)
 
     def wait_for_hashes(self) -> None:
         """Wait for the hashes, and raise RecordIsWrong unless they are as RECORD says."""
@@ -143,12 +133,13 @@ def _no_images(view: FileView, archive: Archive) -> list[Member]:
 class Images:
     """Reads the images of a wheel; where RECORD is to be verified, it hashes them in the same pass."""
 
-    def __init__(self, archive: Archive, pool: WorkerPool, *, verify: bool) -> None:
-        self._archive, self._pool, self._verify = archive, pool, verify
+    def __init__(
+        self, archive: Archive, pool: WorkerPool, details: dict[tuple[object, str], Any], *, verify: bool
+    ) -> None:
+        """``details`` get what rules compare, read in the same pass, so that it is the only one."""
+        self._archive, self._pool, self._details, self._verify = archive, pool, details, verify
         self.digests: dict[int, Digest] = {}
         """The digests of those that were hashed, by ``entry``."""
-        self.details: dict[tuple[object, str], object] = {}
-        """What rules compare, read in the same pass, so that it is the only one."""
         self.uses_numpy = False
         """Whether the wheel requires NumPy, so that WF410 asks each extension module for which one it was built."""
         if not verify:
@@ -161,9 +152,9 @@ class Images:
 
     def _read_file(self, file: ViewFile) -> ImageFacts | None:
         member = self._archive.find(file.origin)
-        return self._read(member) if member is not None else None
+        return self._read(member, file.path) if member is not None else None
 
-    def _read(self, member: Member) -> ImageFacts | None:
+    def _read(self, member: Member, path: str) -> ImageFacts | None:
         """Return the facts of a member; None for one that cannot be read, which the view shows as empty."""
         try:
             source = self._archive.source(member)
@@ -171,11 +162,11 @@ class Images:
             source = hashing or source
             facts = read_image(source)
             if is_released_whole(member.name.rpartition("/")[2], self._archive.path.name.partition("-")[0]):
-                self.details[read_version, member.name] = read_version(source)
+                self._details[read_version, path] = read_version(source)
             if self.uses_numpy and member.name.endswith(".pyd"):
-                self.details[read_numpy, member.name] = read_numpy(source)
+                self._details[read_numpy, path] = read_numpy(source)
             if member.name.endswith(".pyd"):
-                self.details[read_cimports, member.name] = read_cimports(source)
+                self._details[read_cimports, path] = read_cimports(source)
         except InputError:
             return None
         with contextlib.suppress(InputError):  # what is wrong with it is told when its hash is compared

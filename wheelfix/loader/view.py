@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from wheelfix.archive import names as membernames
-from wheelfix.model import ByteSource, ImageFacts, dll_key, fold
+from wheelfix.model import ByteSource, Image, ImageFacts, dll_key, fold
 from wheelfix.pe.image import read_image
 from wheelfix.streams.pool import Task, WorkerPool
 
@@ -77,6 +77,7 @@ def is_pyd(path: str) -> bool:
 
 
 _Found = TypeVar("_Found", bound="Callable[..., Any]")
+_Detail = TypeVar("_Detail")
 
 
 def once_for_each(find: _Found) -> _Found:
@@ -121,6 +122,9 @@ class FileView:
         """What readers of its files keep, by reader; views of the same files share it."""
         self.code_notes: dict[str, Any] = {}
         """The same for what is known of single Python files; the view after a plan shares it, which changes none."""
+        self.details: dict[tuple[object, str], Any] = {}
+        """What takes most of an image to read, such as its version, by what reads it and by path."""
+        self._open: tuple[str, ByteSource] | None = None
         self._folders: dict[str, dict[str, str]] = {}
         for path in self._files:
             self._folders.setdefault(fold(parent(path)), {}).setdefault(fold(base_name(path)), path)
@@ -258,6 +262,20 @@ class FileView:
                 facts = self._facts.setdefault(path, facts)
         return facts
 
+    def detail(self, read: Callable[[ByteSource], _Detail], path: str) -> _Detail | None:
+        """What a function reads from an image, once; None for what is not one.
+
+        The image that was asked about last stays open: what was inflated of it serves the next question.
+        """
+        if (read, path) not in self.details:
+            if not isinstance(self.image(path), Image):
+                return None
+            if self._open is None or self._open[0] != path:
+                self._open = path, self.source(path)
+            self.details[read, path] = read(self._open[1])
+        found: _Detail = self.details[read, path]
+        return found
+
     def images(self) -> dict[str, ImageFacts]:
         """The PE facts of every image of the subject and of what a plan adds, sorted by path."""
         found = ((path, self.image(path)) for path in self.image_paths)
@@ -311,6 +329,7 @@ class FileView:
         laid = FileView(files.values(), {**below._facts, **self._facts}, self.own)
         laid.added = self.added
         laid.deleted = self.deleted
+        laid.details = {key: known for key, known in below.details.items() if key[1] not in self} | self.details
         return laid
 
     def changed(self, added: Iterable[ViewFile] = (), dropped: Iterable[str] = ()) -> FileView:
@@ -328,6 +347,7 @@ class FileView:
         fresh = {path for path in new if not (path.endswith(".py") and path in self._files)}
         changed = FileView(files.values(), facts, files.keys() & (self.own | fresh))
         changed.added, changed.beside = changed.own & (self.added | fresh), self.beside
+        changed.details = {key: known for key, known in self.details.items() if key[1] not in new}
         restored = {fold(base_name(path)) for path in new}
         changed.deleted = {key: path for key, path in self.deleted.items() if key not in restored}
         kept = (path for path in self.image_paths if path in files and path not in new)
@@ -344,7 +364,7 @@ class FileView:
         """The same files with only the given paths as the subject; facts, notes and the index of folders are shared."""
         focused = FileView((), self._facts, subject & self._files.keys())
         focused._files, focused._folders, focused._listed = self._files, self._folders, self._listed
-        focused.notes, focused.code_notes = self.notes, self.code_notes
+        focused.notes, focused.code_notes, focused.details = self.notes, self.code_notes, self.details
         return focused
 
     def facts(self) -> Mapping[str, ImageFacts]:

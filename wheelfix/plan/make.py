@@ -402,10 +402,8 @@ def _outcome(
         record_faults=_lasting_rows(before, everything, planner),
     )
     unread = _fetched(chosen) if planner.preview else ()
-    known: dict[tuple[object, str], object] = {
-        (read_version, planner.view.origin(entry.path)): None for entry in chosen if entry.file in unread
-    }
-    return examine_again(described, result, facts, planner.options, known), supplied, patched
+    result.details.update({(read_version, entry.path): None for entry in chosen if entry.file in unread})
+    return examine_again(described, result, facts, planner.options), supplied, patched
 
 
 def _left_to_users(planner: Planner, outside: Sequence[Chosen]) -> Iterator[str]:

@@ -25,6 +25,7 @@ from wheelfix.loader.packagecode import caught_by_name
 from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name, parent
 from wheelfix.loader.view import key_of as key_of  # with the names of paths below, for the rules
 from wheelfix.model import (
+    ByteSource,
     Edge,
     EdgeKind,
     FileVersion,
@@ -40,6 +41,10 @@ from wheelfix.model import (
     dll_key,
     fold,
 )
+from wheelfix.pe.gpucode import GpuCode, read_gpu_code
+from wheelfix.pe.modulenames import read_cimports, read_numpy
+from wheelfix.pe.signature import read_signature
+from wheelfix.pe.version import read_version
 from wheelfix.pycode.sourcecode import python_code
 from wheelfix.roots.host import card_arch
 from wheelfix.roots.release import Wanted
@@ -47,6 +52,7 @@ from wheelfix.rules.wording import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from pathlib import Path
 
     from wheelfix.archive.faults import ArchiveFault
     from wheelfix.archive.metadata import WheelInfo
@@ -55,7 +61,6 @@ if TYPE_CHECKING:
     from wheelfix.loader.packageloading import PackageLoading, Startup
     from wheelfix.loader.places import Distribution
     from wheelfix.loader.profile import Profile
-    from wheelfix.pe.gpucode import GpuCode
 
 
 @frozen
@@ -69,9 +74,10 @@ class ArchiveFacts:
     """In an environment: the DLLs that no distribution owns."""
 
 
-def not_known(path: str) -> None:
-    """The answer to a question that was not asked of a file."""
-    return
+@functools.cache
+def signature_reader(trusted_roots: Path | None) -> Callable[[ByteSource], Signature]:
+    """Return what reads signatures, with the roots that are trusted besides Microsoft's."""
+    return functools.partial(read_signature, trusted_roots=trusted_roots)
 
 
 @frozen
@@ -81,19 +87,6 @@ class Subject:
     view: FileView
     profile: Profile
     resolution: Resolution
-    version: Callable[[str], FileVersion | None]
-    """The version resource of a file; None when it has none.
-
-    It lies near the end, so that the whole file is inflated for it: ask only where a verdict depends on it.
-    """
-    gpu_code: Callable[[str], GpuCode | None]
-    """The GPU code inside a file, for which all of it is read; None for a file without such sections."""
-    signature: Callable[[str], Signature | None]
-    """What the signature of a file is worth; None when it was not asked for."""
-    numpy: Callable[[str], NumpyApi | None]
-    """Which NumPy a module was built for, for which all of it is read; None for one that uses none."""
-    cimports: Callable[[str], frozenset[str] | None]
-    """The private modules whose C functions a module of Cython uses; None where it was not read as a whole."""
     options: ScanOptions
     """What was asked about it."""
     distribution: Distribution
@@ -103,6 +96,30 @@ class Subject:
     """How it loads DLLs, where that is in a way of its own, such as torch's."""
     installed: bool = False
     """Whether it was scanned in the environment in which it is installed."""
+
+    def version(self, path: str) -> FileVersion | None:
+        """Return the version resource of a file; None when it has none.
+
+        It lies near the end, so that the whole file is inflated for it: ask only where a verdict depends on it.
+        """
+        return self.view.detail(read_version, path)
+
+    def gpu_code(self, path: str) -> GpuCode | None:
+        """Return the GPU code inside a file, for which all of it is read; None for one without such sections."""
+        return self.view.detail(read_gpu_code, path)
+
+    def signature(self, path: str) -> Signature | None:
+        """Return what the signature of a file is worth; None when it was not asked for."""
+        wanted = self.options.signatures or self.options.signers
+        return self.view.detail(signature_reader(self.options.roots.trusted_roots), path) if wanted else None
+
+    def numpy(self, path: str) -> NumpyApi | None:
+        """Return which NumPy a module was built for, for which all of it is read; None for one that uses none."""
+        return self.view.detail(read_numpy, path)
+
+    def cimports(self, path: str) -> frozenset[str] | None:
+        """Return the private modules whose C functions a module of Cython uses; None where it was not read whole."""
+        return self.view.details.get((read_cimports, path))
 
     @property
     def name(self) -> str:
