@@ -37,6 +37,7 @@ from wheelfix.plan.model import (
     ArchiveFix,
     Chosen,
     Plan,
+    Refusal,
     Remaining,
     Rename,
     Source,
@@ -44,14 +45,15 @@ from wheelfix.plan.model import (
     TakenRelease,
     WheelRef,
 )
-from wheelfix.plan.planner import TRUST, Planner, processed_by, signature_in_words
+from wheelfix.plan.planner import EXCLUDED, TRUST, Planner, processed_by, signature_in_words
 from wheelfix.plan.ways import is_supply, relying, supplies, ways
 from wheelfix.pycode.sourcecode import python_code
 from wheelfix.remote.addresses import identity
 from wheelfix.roots.release import GROUPS, LEARNED, broken_requirements, shown_version
 from wheelfix.rules.archive import lasting_faults, only_on_request, record_faults
 from wheelfix.rules.cuda import partial_cuda
-from wheelfix.rules.registry import Group, all_allowed, found_by, group_of, matches_any, missing_names
+from wheelfix.rules.dependencies import missing_companions
+from wheelfix.rules.registry import Group, all_allowed, found_by, group_of, matches_any
 from wheelfix.rules.wording import and_more
 from wheelfix.streams.codec import Compressor
 from wheelfix.streams.pool import Task, WorkerPool
@@ -365,7 +367,9 @@ def make_plan(
         drops=tuple(sorted(planner.drops, key=lambda drop: drop.path)),
         renames=(Rename(prefix, "", "everything lay one folder too deep"),) if prefix else (),
         mends=_archive_fixes(before, options, bool(chosen or planner.drops or supplied)),
-        refused=tuple(planner.refused[key] for key in sorted(planner.refused)),
+        refused=tuple(
+            Refusal(need.name, EXCLUDED) for need in planner.unmet if matches_any(need.name, options.exclude)
+        ),
         supplied=supplied,
         patched=tuple(path.removeprefix(prefix) for path in patched),
         remaining=remaining,
@@ -553,13 +557,11 @@ def _archive_fixes(before: Examination, options: RepairOptions, writing: bool) -
 
 def _remaining(after: Examination, planner: Planner) -> Iterator[Remaining]:
     for missing in after.report.missing:
-        reason = planner.unanswered.get(dll_key(missing.name), "")
-        refusal = planner.refused.get(dll_key(missing.name))
         yield Remaining(
             name=missing.name,
             required=missing.required,
             needed_by=missing.needed_by,
-            because=refusal.because if refusal else reason or _why_left_out(missing),
+            because=planner.unanswered.get(dll_key(missing.name)) or _why_left_out(missing),
             providers=missing.providers,
             allowed=_is_allowed(missing, planner.options),
         )
@@ -584,12 +586,12 @@ def still_broken(planned: Planned, options: RepairOptions) -> tuple[Finding, ...
     A file that RECORD lists and that is gone counts whatever it is: removing its row would hide that. So does half of
     CUDA, if it is the plan that adds cudart: that hides the toolkit which has what was allowed to be missing.
     """
-    allowed = allowed_names(planned.plan)
+    accepted = (missing_companions,) if options.companions == "none" else ()
     faults = {Severity.ERROR} if options.accept_unsure else {Severity.ERROR, Severity.UNSURE}
     return tuple(
         finding
         for finding in planned.after.report.findings
-        if (finding.severity in faults and not _is_about(finding, allowed))
+        if (finding.severity in faults and not found_by(finding, *accepted))
         or found_by(finding, record_faults)
         or _hides_toolkit(finding, planned.plan)
     )
@@ -604,9 +606,3 @@ def _hides_toolkit(finding: Finding, plan: Plan) -> bool:
 def allowed_names(plan: Plan) -> tuple[str, ...]:
     """The DLLs that stay missing with the user's consent; a scan of the result has to know them."""
     return tuple(item.name for item in plan.remaining if item.allowed)
-
-
-def _is_about(finding: Finding, allowed: tuple[str, ...]) -> bool:
-    """Whether a finding is about nothing but DLLs that may be missing."""
-    names = missing_names(finding)
-    return bool(names) and {dll_key(name) for name in names} <= {dll_key(name) for name in allowed}

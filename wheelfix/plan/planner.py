@@ -42,7 +42,7 @@ from wheelfix.model import (
     canonical,
     dll_key,
 )
-from wheelfix.plan.model import Chosen, Drop, Refusal, Rejected
+from wheelfix.plan.model import Chosen, Drop, Rejected
 from wheelfix.plan.ways import is_supplied, is_supply, same_bytes
 from wheelfix.pycode.sourcecode import python_code
 from wheelfix.roots.choice import (
@@ -148,8 +148,8 @@ class Planner:
     view: FileView
     chosen: dict[str, Chosen] = field(default_factory=dict)
     drops: list[Drop] = field(default_factory=list)
-    refused: dict[str, Refusal] = field(default_factory=dict)
     unanswered: dict[str, str] = field(default_factory=dict)
+    """Why DLLs are not added, by their folded names."""
     unmet: list[Need] = field(default_factory=list)
     """What is still needed when nothing more can be met."""
     releases: dict[str, OneRelease] = field(default_factory=dict)
@@ -381,7 +381,7 @@ class Planner:
     def _answer(self, need: Need, resolution: Resolution) -> bool:
         """Try to meet a need; whether the view changed."""
         if matches_any(need.name, self.options.exclude):
-            self.refused.setdefault(dll_key(need.name), Refusal(need.name, "excluded with --exclude"))
+            self.unanswered[dll_key(need.name)] = EXCLUDED
             return False
         folders = self.dest or _lost_folders(resolution)[:1]
         folders = folders or self._destinations(need, resolution.search_dirs or self._emptied())
@@ -761,5 +761,6 @@ def processed_by(before: Examination) -> str:
 
 
 TRUST = "--trust-distribution"
+EXCLUDED = "excluded with --exclude"
 ROUNDS = 64
 """More rounds than the longest chain of dependencies; a bound, not a policy."""
