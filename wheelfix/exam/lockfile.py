@@ -303,7 +303,9 @@ DEEPEST = 50
 """Files that include each other in a row."""
 LONGEST = 16 << 10
 """Characters of all specifiers of one distribution."""
+_OPTION = re.compile(r"(--[a-z-]+|-[a-zA-Z])(?:\s*=\s*|\s*)(.*)")
 _INCLUDES = {"-r": True, "--requirement": True, "-c": False, "--constraint": False}
+"""The options that include a file, and whether what it names is installed: constraints install nothing."""
 
 
 @dataclass
@@ -312,30 +314,86 @@ class _Reading:
 
     profile: Profile
     members: dict[str, Locked] = field(default_factory=dict)
-    constraints: dict[str, str] = field(default_factory=dict)
+    constraints: dict[str, Locked] = field(default_factory=dict)
     hashed: bool = False
     unnamed: list[str] = field(default_factory=list)
     done: set[tuple[Path, bool]] = field(default_factory=set)
     """Files that were included, and whether as constraints: a second time changes nothing."""
 
-    def add(self, one: Locked) -> None:
-        """Add a distribution; a second line about it narrows its versions."""
-        known = self.members.get(one.name)
-        if known is not None:
-            extras = distinct((*known.extras, *one.extras))
-            one = replace(one, specifier=_joined(known.specifier, one.specifier), extras=extras)
-        self.members[one.name] = one
+    def read(self, path: Path, text: str, above: tuple[Path, ...] = (), *, wanted: bool = True) -> None:
+        """Read one file, which those ``above`` include."""
+        above = (*above, path.resolve())
+        comment = ""
+        for number, line in _lines(text):
+            content = _COMMENT.sub("", line).strip()
+            if not content:
+                comment = line.strip() or comment
+                continue
+            option = _OPTION.match(content)
+            editable = option is not None and option[1] in ("-e", "--editable")
+            if option is not None and option[1] in _INCLUDES:
+                name = _without_quotes(option[2])
+                self._include(f"{path}, line {number}", path.parent, name, above, wanted and _INCLUDES[option[1]])
+            if content.startswith("-") and not editable:
+                continue
+            place = option[2] if option is not None and editable else content
+            self.hashed = self.hashed or " --hash" in content
+            one = _named(re.split(r"\s--", place)[0].strip(), path, comment if editable else "")
+            comment = ""
+            if one is None and not editable:
+                raise InputError(
+                    f"{path}, line {number}",
+                    because=f"{place[:80]!r} does not say which distribution it is",
+                    hint="write it as 'NAME @ URL' or 'NAME==VERSION'",
+                )
+            if one is None:
+                self.unnamed.append(place)
+            elif not one[1] or marker_holds(one[1], self.profile):
+                _add(self.members if wanted else self.constraints, one[0])
+
+    def _include(self, place: str, folder: Path, name: str, above: tuple[Path, ...], wanted: bool) -> None:
+        """Read a file that a line includes, as InputError if that is not a file of this machine."""
+        if re.match(r"https?:", name, re.IGNORECASE):
+            because = f"it includes {name[:200]}, and only files of this machine are read"
+            raise InputError(place, because=because, hint="save that file, and include the copy")
+        other = folder / _path_of(name)
+        real = other.resolve()
+        if real in above:
+            raise InputError(place, because=f"it includes {other}, which includes it again")
+        if len(above) > DEEPEST:
+            raise InputError(place, because=f"more than {DEEPEST} files include each other")
+        if not other.is_file():
+            because = f"it includes {name[:200]}, which does not exist"
+            raise InputError(place, because=because, hint="paths are relative to the file that names them")
+        if (real, wanted) not in self.done:
+            self.done.add((real, wanted))
+            self.read(other, read_text(other), above, wanted=wanted)
+
+
+def _add(found: dict[str, Locked], one: Locked) -> None:
+    """Add a distribution; a second line about it narrows its versions."""
+    known = found.get(one.name)
+    if known is not None:
+        extras = distinct((*known.extras, *one.extras))
+        one = replace(one, specifier=_joined(known.specifier, one.specifier), extras=extras)
+    found[one.name] = one
+
+
+def _without_quotes(value: str) -> str:
+    try:
+        return " ".join(shlex.split(value.replace("\\", "\\\\")))
+    except ValueError:
+        return value
 
 
 def read_requirements(path: Path, text: str, profile: Profile) -> LockedSet:
     """Return what a requirements file names."""
     reading = _Reading(profile)
-    _read(reading, path, text, (path.resolve(),), wanted=True)
-    members = (
-        replace(one, specifier=_joined(one.specifier, reading.constraints.get(one.name, "")))
-        for one in reading.members.values()
-    )
-    return LockedSet(tuple(members), closed=reading.hashed, unnamed=tuple(reading.unnamed))
+    reading.read(path, text)
+    for name, limit in reading.constraints.items():
+        if name in reading.members:
+            _add(reading.members, replace(limit, extras=()))
+    return LockedSet(tuple(reading.members.values()), closed=reading.hashed, unnamed=tuple(reading.unnamed))
 
 
 def _joined(*specifiers: str) -> str:
@@ -357,76 +415,6 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
         joined, first = "", 0
     if joined:
         yield first, joined
-
-
-def _read(reading: _Reading, path: Path, text: str, above: tuple[Path, ...], *, wanted: bool) -> None:
-    """Read one file; ``wanted`` is False for constraints, which install nothing."""
-    comment = ""
-    for number, line in _lines(text):
-        content = _COMMENT.sub("", line).strip()
-        if not content:
-            comment = line.strip() or comment
-            continue
-        if content.startswith("-"):
-            place = _option(reading, path, number, content, above, wanted=wanted)
-            if place is None:
-                continue
-            editable = True
-        else:
-            place, editable = content, False
-        reading.hashed = reading.hashed or " --hash" in content
-        one = _named(re.split(r"\s--", place)[0].strip(), path, comment if editable else "")
-        comment = ""
-        if one is None and not editable:
-            raise InputError(
-                f"{path}, line {number}",
-                because=f"{place[:80]!r} does not say which distribution it is",
-                hint="write it as 'NAME @ URL' or 'NAME==VERSION'",
-            )
-        if one is None:
-            reading.unnamed.append(place)
-        elif not one[1] or marker_holds(one[1], reading.profile):
-            locked = one[0]
-            if wanted:
-                reading.add(locked)
-            else:
-                known = reading.constraints.get(locked.name, "")
-                reading.constraints[locked.name] = _joined(known, locked.specifier)
-
-
-def _option(
-    reading: _Reading, path: Path, number: int, line: str, above: tuple[Path, ...], *, wanted: bool
-) -> str | None:
-    """Follow an option that includes a file; return the place of an editable installation."""
-    match = re.match(r"(--[a-z-]+|-[a-zA-Z])(?:\s*=\s*|\s*)(.*)", line)
-    option, value = (match[1], match[2]) if match else ("", "")
-    if option in ("-e", "--editable"):
-        return value
-    if option not in _INCLUDES:
-        return None
-    try:
-        name = " ".join(shlex.split(value.replace("\\", "\\\\")))
-    except ValueError:
-        name = value
-    if re.match(r"https?:", name, re.IGNORECASE):
-        because = f"it includes {name[:200]}, and only files of this machine are read"
-        raise InputError(f"{path}, line {number}", because=because, hint="save that file, and include the copy")
-    other = path.parent / _path_of(name)
-    real = other.resolve()
-    if real in above:
-        raise InputError(f"{path}, line {number}", because=f"it includes {other}, which includes it again")
-    if len(above) > DEEPEST:
-        raise InputError(f"{path}, line {number}", because=f"more than {DEEPEST} files include each other")
-    if not other.is_file():
-        because = f"it includes {name[:200]}, which does not exist"
-        raise InputError(
-            f"{path}, line {number}", because=because, hint="paths are relative to the file that names them"
-        )
-    wanted = wanted and _INCLUDES[option]
-    if (real, wanted) not in reading.done:
-        reading.done.add((real, wanted))
-        _read(reading, other, read_text(other), (*above, real), wanted=wanted)
-    return None
 
 
 def _named(line: str, path: Path, comment: str) -> tuple[Locked, str] | None:
