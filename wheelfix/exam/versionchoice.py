@@ -15,7 +15,7 @@ from wheelfix.archive.reader import Archive
 from wheelfix.base.options import InstallTarget, Limits
 from wheelfix.base.values import field, frozen
 from wheelfix.errors import InputError, MissingExtra
-from wheelfix.loader.requirements import holds_on_target, parse_requirement
+from wheelfix.loader.requirements import held_requirements, parse_requirement
 from wheelfix.model import canonical
 from wheelfix.remote.packageindex import MOST_CLAUSES, IndexFile, Offers, fitting_wheels, offered_wheels
 
@@ -247,15 +247,11 @@ def _holding(name: str, lines: Sequence[str], profile: Profile, extras: tuple[st
     if len(lines) > MOST_LINES:
         raise InputError(f"what {name} requires is not read", because=f"it has more than {MOST_LINES} requirements")
     found: dict[str, Requirement] = {}
-    for line in dict.fromkeys(lines):
-        requirement = parse_requirement(line)
-        if requirement is None or requirement.url:
-            continue
-        if any(holds_on_target(requirement, profile, extra) for extra in ("", *extras)):
-            known = found.setdefault(canonical(requirement.name), requirement)
-            if known is not requirement and len(known.specifier) <= MOST_CLAUSES:  # with more, none is chosen
-                known.specifier &= requirement.specifier
-                known.extras |= requirement.extras
+    for requirement in held_requirements(dict.fromkeys(lines), profile, extras):
+        known = found.setdefault(canonical(requirement.name), requirement) if not requirement.url else requirement
+        if known is not requirement and len(known.specifier) <= MOST_CLAUSES:  # with more, none is chosen
+            known.specifier &= requirement.specifier
+            known.extras |= requirement.extras
     return list(found.values())
 
 

@@ -100,14 +100,19 @@ def marker_holds(
         return True
 
 
-def requirements_with_extras(lines: Iterable[str], profile: Profile, extras: Iterable[str]) -> Iterator[Dependency]:
-    """Yield what an installer adds to a distribution of which some extras are asked for."""
+def held_requirements(lines: Iterable[str], profile: Profile, extras: Iterable[str] = ()) -> Iterator[Requirement]:
+    """Yield the requirements that an installer on the target takes into account where some extras are asked for."""
     asked = ("", *extras)
     for line in lines:
         requirement = parse_requirement(line)
         if requirement is not None and any(holds_on_target(requirement, profile, extra) for extra in asked):
-            name, own = canonical(requirement.name), tuple(sorted(requirement.extras))
-            yield Dependency(name, str(requirement.specifier), with_extras=own)
+            yield requirement
+
+
+def requirements_with_extras(lines: Iterable[str], profile: Profile, extras: Iterable[str]) -> Iterator[Dependency]:
+    """Yield what an installer adds to a distribution of which some extras are asked for."""
+    for one in held_requirements(lines, profile, extras):
+        yield Dependency(canonical(one.name), str(one.specifier), with_extras=tuple(sorted(one.extras)))
 
 
 def _environment(profile: Profile) -> dict[str, str]:
@@ -208,10 +213,7 @@ class Unmet:
 def unmet_requirements(requires: Iterable[str], beside: InstalledSet, profile: Profile) -> Iterator[Unmet]:
     """Yield what an installer would have to add or to replace, each distribution once; extras are not counted."""
     found: dict[str, Unmet] = {}
-    for text in requires:
-        requirement = parse_requirement(text)
-        if requirement is None or not holds_on_target(requirement, profile):
-            continue
+    for requirement in held_requirements(requires, profile):
         name = canonical(requirement.name)
         there = beside[name].version
         if name in found or (name in beside and fits(there, str(requirement.specifier), unknown=True)):

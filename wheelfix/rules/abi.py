@@ -16,7 +16,7 @@ from wheelfix.loader.followed import followed_imports, top_level
 from wheelfix.loader.loading import MOD_NOT_FOUND
 from wheelfix.loader.packagecode import imported_modules
 from wheelfix.loader.packageloading import extension_modules, folder_python, is_stable_ending, module_name, stem
-from wheelfix.loader.requirements import fits, holds_on_target, parse_requirement
+from wheelfix.loader.requirements import fits, held_requirements
 from wheelfix.loader.view import is_pyd
 from wheelfix.model import Finding, Image, PythonRuntime, Severity, canonical, dll_key
 from wheelfix.pycode.sourcecode import NO_MODULE
@@ -506,8 +506,8 @@ def _requirement(subject: Subject, lines: list[str], there: str) -> tuple[str, S
 
     Where a NumPy is installed with the subject, no other counts, also if none is required, as torch requires none.
     """
-    found = [requirement for text in lines if (requirement := parse_requirement(text)) is not None]
-    sets = [one.specifier for one in found if one.name.lower() == "numpy" and holds_on_target(one, subject.profile)]
+    found = held_requirements(lines, subject.profile)
+    sets = [one.specifier for one in found if one.name.lower() == "numpy"]
     required = " and ".join(dict.fromkeys(f"numpy{one}" for one in sets))
     if match := _NUMPY_VERSION.match(there):
         return required, as_specifiers(f"=={match[0]}.*")

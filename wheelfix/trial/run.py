@@ -30,7 +30,7 @@ from wheelfix.loader.loading import MOD_NOT_FOUND
 from wheelfix.loader.packageloading import extension_modules, has_entry, loading_of, module_name
 from wheelfix.loader.predict import absent_folder_code, error_line, predict_absent, shown_path
 from wheelfix.loader.profile import Profile
-from wheelfix.loader.requirements import holds_on_target, parse_requirement
+from wheelfix.loader.requirements import held_requirements
 from wheelfix.loader.view import SITE_PACKAGES, FileView, base_name, is_pyd, key_of, parent
 from wheelfix.model import LoadEvent, LoadOutcome, Machine, Prediction, Severity, canonical, dll_key
 from wheelfix.rules.codeloads import unsure_code_loads
@@ -231,16 +231,10 @@ def _download(wanted: Sequence[str], wheel: Path, facts: PythonFacts, options: T
 
 
 def requirements_of(path: Path, facts: PythonFacts, extras: Iterable[str] = ()) -> Iterator[Requirement]:
-    """Give the requirements of a wheel that hold on the target, without those of extras that were not asked for."""
+    """Return the requirements of a wheel that hold on the target, without those of extras that were not asked for."""
     with Archive.open(path) as archive:
         requires = WheelInfo.from_archive(archive).metadata.requires_dist
-    profile = Profile(facts.machine, facts.version)
-    for text in requires:
-        requirement = parse_requirement(text)
-        if requirement is None:
-            raise InputError(f"{path.name} requires {text!r}", because="that is not a valid requirement")
-        if any(holds_on_target(requirement, profile, extra) for extra in ("", *extras)):
-            yield requirement
+    return held_requirements(requires, Profile(facts.machine, facts.version), extras)
 
 
 def try_all(paths: Iterable[Path], options: TrialOptions) -> Iterator[Trial | FailedInput]:
