@@ -184,7 +184,7 @@ def test_a_folder_has_a_summary(tmp_path, run):
     out, err = run("repair", "dist", "--no-discover", "--root", "dlls", code=1)
     assert out.partition("Summary\n")[2].splitlines() == [
         f"  FAILED  not repaired  dist/{lost.name}",
-        "3 wheels: 1 unchanged, 1 repaired, 1 not repaired; 1 fixed, 0 remain",
+        "3 wheels: 1 not repaired, 1 unchanged, 1 repaired; 1 fixed, 0 remain",
     ]
     assert "add --fetch to take libiomp5md.dll from the package index" in err
     assert "Summary" not in run("repair", "dist", "--no-discover", "--root", "dlls", "-q", code=None).out

@@ -18,7 +18,6 @@ import pytest
 
 from tests.support.gpucode import gpu_dll
 from tests.support.patience import wall_patience
-from tests.support.schemas import validate
 from tests.support.tables import named_cases
 from tests.support.wheels import build_wheel
 from wheelfix.cli.main import main
@@ -48,36 +47,6 @@ def dist(tmp_path, monkeypatch):
 @pytest.fixture
 def scan(run):
     return functools.partial(run, "scan")
-
-
-class TestJson:
-    def test_fits_the_schema_and_is_the_same_twice(self, dist, scan):
-        first, second = (scan("dist", "junk-1.0-py3-none-any.whl", "--format", "json", code=3) for _ in range(2))
-        assert first == second
-        document = json.loads(first.out)
-        validate(document)
-        assert [wheel["verdict"] for wheel in document["wheels"]] == ["broken", "ok"]
-        bad = document["wheels"][0]
-        assert bad["images"][0]["imports"] == ["python311.dll", "gone.dll"]
-        assert bad["missing"][0]["needed_by"] == ["bad/_x.cp311-win_amd64.pyd"]
-        assert bad["first_failure"]["code"] == 126
-        assert len(document["failures"]) == 1
-
-    def test_into_a_file(self, dist, scan):
-        out = scan("dist/bad-*.whl", "--format", "json", "-o", "out.json", code=1).out
-        assert out == ""
-        assert json.loads((dist.parent / "out.json").read_bytes())["schema"] == "wheelfix.scan/1"
-        assert not list(dist.parent.glob(".*.tmp"))
-
-
-def test_several_reports_at_once(dist, scan):
-    argv = [f"--report={kind}=out.{kind}" for kind in ("json", "sarif", "github", "junit", "markdown", "html", "text")]
-    err = scan("-q", "dist", *argv, code=1).err
-    assert err == ""
-    written = {path.suffix[1:]: path.read_text(encoding="utf-8") for path in dist.parent.glob("out.*")}
-    assert sorted(written) == ["github", "html", "json", "junit", "markdown", "sarif", "text"]
-    assert all("gone.dll" in text for text in written.values())
-    assert "→" in written["markdown"]
 
 
 def test_a_github_job_gets_a_summary(dist, scan, monkeypatch, tmp_path):
@@ -180,10 +149,6 @@ def test_what_there_is(wheel, run):
     said = run("scan", "--archs", wheel).out
     assert "cudnn_ops_infer64_8.dll  SASS 50 86, PTX 90" in said
     assert "all together: SASS 50 86 89, PTX 90" in said
-
-
-def test_nothing_is_read_that_nobody_asked_for(wheel, run):
-    assert "GPU code" not in run("scan", wheel).out
 
 
 @pytest.mark.parametrize("command", ["scan", "repair"])

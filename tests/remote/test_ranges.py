@@ -16,7 +16,7 @@ from tests.support.chance import misread
 from tests.support.patience import wall_patience
 from wheelfix.errors import InputError, NetworkFailure, WheelfixError
 from wheelfix.remote.cache import MARK, Cache
-from wheelfix.remote.ranges import GAP, RangeSource, RemoteWheel, joined
+from wheelfix.remote.ranges import RangeSource, RemoteWheel
 from wheelfix.remote.transport import Patience, Transport
 
 DATA = random.Random(20).randbytes(700_000)
@@ -101,20 +101,6 @@ def test_reading_ahead_ends_at_a_fence(server, tmp_path):
     source.expect([], fences=[0, 100_000, 200_000])
     source.read_at(99_000, 100)
     assert server.sent[-1] == "bytes=99000-99999"
-
-
-@pytest.mark.parametrize(
-    "spans, expected",
-    [
-        ([], []),
-        ([(5, 10), (0, 3)], [(0, 10)]),
-        ([(0, 10), (10 + GAP, 20 + GAP)], [(0, 20 + GAP)]),
-        ([(0, 10), (11 + GAP, 20 + GAP)], [(0, 10), (11 + GAP, 20 + GAP)]),
-        ([(4, 4)], []),
-    ],
-)
-def test_joining(spans, expected):
-    assert joined(spans, GAP) == expected
 
 
 def test_a_second_run_finds_what_the_first_one_fetched(server, tmp_path):

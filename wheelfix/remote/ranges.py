@@ -108,10 +108,7 @@ def _expected(answer: ServerAnswer, before: int, known: int, limit: int, name: s
     length = whole_number(answer.headers.get("Content-Length", "").strip(), 18)
     size = before + length if length is not None else -1
     if answer.status == 206:
-        wanted = f"bytes {before}-{known - 1}/{known}"
-        if known < 0 or answer.headers.get("Content-Range", "").strip() != wanted:
-            raise NetworkFailure(f"{name} cannot be downloaded", because="the server resumes at another place")
-        size = known
+        size = _range_of(answer, before, known, name)
     if size > limit:
         raise InputError(f"{name} is not downloaded", because=f"it has {size} bytes, more than {limit}")
     return size
