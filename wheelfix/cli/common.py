@@ -28,7 +28,7 @@ from wheelfix.errors import (
     failure_of,
     shown_url,
 )
-from wheelfix.exam.examination import FailedInput
+from wheelfix.exam.examination import FailedInput, wheels_in
 from wheelfix.knowledge.targets import chosen_targets
 from wheelfix.loader.profile import assumptions
 from wheelfix.remote.addresses import is_remote, is_url
@@ -302,9 +302,8 @@ def _expand(word: str, *, folders: bool) -> list[Path]:
 
 
 def _open_folder(folder: Path, *, folders: bool) -> list[Path]:
-    wheels = sorted(path for path in folder.iterdir() if path.suffix.lower() == ".whl" and path.is_file())
     # scipy 1.17.1 installs an empty file with the name of its wheel, so a folder of installed files may have one.
-    if wheels and not (folders and any(folder.glob("*.dist-info"))):
+    if wheels := wheels_in(folder):
         return wheels
     if folders and any(folder.iterdir()):
         return [folder]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from wheelfix.report import safe
 from wheelfix.report.blocks import (
@@ -63,10 +63,22 @@ def join(children: Iterable[str | None], underscore: str = "_<wbr>") -> Html:
     )
 
 
-def table(heads: Iterable[str], rows: Iterable[Html], class_: str = "cards", *, numbers: Sequence[str] = ()) -> Html:
-    """Return a table with one row of headings; ``numbers`` are those of columns that are set to the right."""
-    cells = (el("th", head, scope="col", class_="number" if head in numbers else None) for head in heads)
-    return el("table", el("thead", el("tr", *cells)), el("tbody", *rows), class_=class_)
+def table(
+    heads: Sequence[str], rows: Iterable[Sequence[Html]], class_: str = "cards", *, numbers: Sequence[str] = ()
+) -> Html:
+    """Return a table with one row of headings; ``numbers`` are those of columns that are set to the right.
+
+    Its cells say what they are where a narrow screen has no room for columns.
+    """
+    right = {head: "number" if head in numbers else None for head in heads}
+    drawn = [
+        el("tr", el("th", row[0], scope="row"),
+           *(el("td", cell, data_label=head, class_=right[head])
+             for head, cell in zip(heads[1:], row[1:], strict=True)))
+        for row in rows
+    ]  # fmt: skip
+    first = el("tr", *(el("th", head, scope="col", class_=right[head]) for head in heads))
+    return el("table", el("thead", first), el("tbody", *drawn), class_=class_)
 
 
 def fold(summary: str, *children: str | None, **attributes: str | bool | None) -> Html:
@@ -94,6 +106,7 @@ def names(words: Sequence[str]) -> Html:
 # -------------------------------------------------------------------------------------------------------------- blocks
 
 BADGES = frozenset({"ok", "risky", "unsure", "broken", "failed", "skipped", "error", "warning", "info"})
+_Item = TypeVar("_Item")
 SHOWN = 10
 """So many entries of a list are shown at once; the others are folded."""
 
@@ -121,11 +134,11 @@ def _block(block: Block) -> Html | None:
             return _folded(drawn, listed)
         case Table(heads, rows, _, numbers):
             cells = [[spans_of((cell,)) for cell in row] for row in rows]
-            return _folded(table_rows(heads, cells, numbers), lambda part: table(heads, part, numbers=numbers))
+            return _folded(cells, lambda part: table(heads, part, numbers=numbers))
         case Records(records):
             columns = block.heads
             cells = [[_title(one), *(_known(one, label) for label in columns[1:])] for one in records]
-            return _folded(table_rows(columns, cells), lambda part: table(columns, part, "cards missing-dlls"))
+            return _folded(cells, lambda part: table(columns, part, "cards missing-dlls"))
         case Heading(text, level):
             return el(f"h{min(6, level + 3)}", text)
         case Part():
@@ -143,17 +156,7 @@ def _part(part: Part) -> Html:
     return el("section", el("h2", title, " ", mark), inner)
 
 
-def table_rows(heads: Sequence[str], rows: Iterable[Sequence[Html]], numbers: Sequence[str] = ()) -> list[Html]:
-    """Return the rows of a table, in cells that say what they are where a narrow screen has no room for columns."""
-    return [
-        el("tr", el("th", row[0], scope="row"),
-           *(el("td", cell, data_label=head, class_="number" if head in numbers else None)
-             for head, cell in zip(heads[1:], row[1:], strict=True)))
-        for row in rows
-    ]  # fmt: skip
-
-
-def _folded(items: Sequence[Html], draw: Callable[[Sequence[Html]], Html]) -> Html:
+def _folded(items: Sequence[_Item], draw: Callable[[Sequence[_Item]], Html]) -> Html:
     """Return the first entries as ``draw`` shows them, and the others folded."""
     rest = items[SHOWN:]
     return join([draw(items[:SHOWN]), fold(f"{len(rest)} more", draw(rest)) if rest else None])

@@ -20,7 +20,7 @@ from wheelfix.report.document import (
     label,
     severity_phrase,
 )
-from wheelfix.report.html.element import Html, badge, draw, el, fold, join, spans_of, table, table_rows
+from wheelfix.report.html.element import Html, badge, draw, el, fold, join, spans_of, table
 from wheelfix.report.html.graph import build_graph, draw_needs, files_part
 from wheelfix.report.pages import parse_markdown
 from wheelfix.report.repairs import balance, plan_part
@@ -139,8 +139,7 @@ def _overview(rows: Sequence[InputRow]) -> Html:
     cells = [[spans_of((cell,)) for cell in row] for row in shown.rows]
     for number, (row, drawn) in enumerate(zip(rows, cells, strict=True), 1):
         drawn[0] = el("a", row.label, href=f"#w{number}") if row.report is not None else drawn[0]
-    drawn_rows = table_rows(shown.heads, cells, shown.numbers)
-    listing = table(shown.heads, drawn_rows, "overview cards", numbers=shown.numbers)
+    listing = table(shown.heads, cells, "overview cards", numbers=shown.numbers)
     return el("section", el("h2", "Overview", id="overview"), listing, aria_labelledby="overview")
 
 
