@@ -121,11 +121,6 @@ def g():
     for n in range(3):
         yield n * 2
 x = list(g())
-## yield from
-def g():
-    yield 1
-    yield from (2, 3)
-x = [n for n in g()]
 ## unpacking
 a, *b = (1, 2, 3)
 (c, d), e = (4, 5), 6

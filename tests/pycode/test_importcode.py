@@ -56,7 +56,7 @@ def test_a_handler_that_raises_does_not_go_on():
     def goes(handler: str) -> bool:
         (node,) = ast.parse(f"try:\n    pass\nexcept OSError:\n    {handler}").body
         assert isinstance(node, ast.Try)
-        return goes_on(node, "OSError", CodeBudget())
+        return goes_on(node, "OSError")
 
     assert (goes("pass"), goes("raise"), goes("if x:\n        raise ValueError")) == (True, False, False)
 

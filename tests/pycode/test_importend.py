@@ -324,7 +324,7 @@ if FOUND or PATHS.count or "kept" not in SEEN or "MINE" in os.environ or hasattr
 load("core.dll")
 PATHS.count += 1
 PATHS.lib
-del SEEN["kept"]
+SEEN.clear()
 os.environ["MINE"] = "1"
 pkg.extra = 1
 os.add_dll_directory(os.path.dirname(__file__))

@@ -53,13 +53,6 @@ def test_patterns_that_do_not(pattern):
     assert matching_work(pattern, 60, search=True) <= MAX_MATCHING
 
 
-def test_a_cached_function_with_large_arguments():
-    code = "import functools\nt = ()\nfor i in range(100): t = (t, t)\ncalls = []\n@functools.lru_cache\n"
-    code += "def f(*args, **words):\n    calls.append(1)\n    return 5\n"
-    names = interpreted(code + "x = f(t)\nf(1, a=2)\nf(1, a=2)\nf(1, a=3)\n")
-    assert (names["x"], len(names["calls"])) == (5, 3)
-
-
 def test_what_is_too_large_is_unknown():
     names = interpreted(
         "t = ()\nfor i in range(100): t = (t, t)\nx = {t: 1}\ny = str(t)\nz = t == (t, t)\nw = '%.9999d' % 1"

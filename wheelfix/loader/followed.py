@@ -138,7 +138,7 @@ class FollowedImports:
             return False
         text = source.decode("utf-8", "replace")
         tree = self._budget.parse(text, path)
-        mentions = Mentions(tree, text, self._budget) if tree is not None else None
+        mentions = Mentions(tree, text) if tree is not None else None
         if mentions is None or mentions.outside or mentions.hidden:
             return True
         functions = [node for node in mentions.functions if not node.name.startswith("_delvewheel_")]

@@ -22,8 +22,9 @@ FILE_TOKENS = 200_000
 ALL_TOKENS = 1_500_000
 """Of all files that are parsed for one package; a dense megabyte takes three seconds and 600 MB."""
 FILE_STEPS = 300_000
-"""ExpressionValues and statements that are looked at in one file; loops and functions repeat them."""
+"""Expressions and statements that are followed in one file; loops and functions repeat them."""
 ALL_STEPS = 2_000_000
+"""Of all files together; looking at a syntax tree once more counts as a step for two tokens."""
 KEPT_TOKENS = 200_000
 """Of files whose syntax trees are kept for the next file that imports them; about 60 MB."""
 KEPT_IN_SETS = 300_000
@@ -229,12 +230,11 @@ class CodeBudget:
     results: dict[str, object] = field(default_factory=dict)
     """What was read from a file, so that the packages of a set do not read it again."""
     trees: KeptTrees = field(default_factory=KeptTrees)
-    _file_steps: int = FILE_STEPS
 
     def parse(self, source: str, path: str) -> ast.Module | None:
-        """Return the syntax tree of a file, and begin to count for it; None, with a note why, if there is none."""
-        self._file_steps = min(FILE_STEPS, self.steps)
+        """Return the syntax tree of a file, which is looked at from its begin to its end; None, with a note why."""
         try:
+            self.steps -= min(count_tokens(source) >> 1, self.steps)
             if not self.steps:
                 raise OutOfBudget(TOO_MUCH)
             return self._parsed(source, path)
@@ -278,14 +278,6 @@ class CodeBudget:
             return False
         self.searched += size
         return True
-
-    def step(self, count: int = 1) -> None:
-        """Spend steps; OutOfBudget when there are none left for the file."""
-        self._file_steps -= count
-        self.steps -= count
-        if self._file_steps < 0:
-            self.steps = max(self.steps, 0)
-            raise OutOfBudget("its loops and functions go on for too long")
 
 
 def separate_budget(view: FileView) -> CodeBudget:

@@ -25,7 +25,6 @@ from wheelfix.pycode.run import (
     Namespace,
     Native,
     PyValue,
-    Thrown,
     Undecided,
     attempt,
     error,
@@ -184,7 +183,7 @@ _OF_INSTALLED = ("locate", "read_text", "read_binary")
 
 
 def _of_path(call: Call, owner: PurePath, name: str) -> PyValue:
-    machine, text = call.run.machine, str(owner)
+    machine, text = call.machine, str(owner)
     if isinstance(owner, PurePosixPath) and name in _OF_INSTALLED:
         place = ntpath.join(SITE, text.replace("/", "\\"))
         return PureWindowsPath(place) if name == "locate" else machine.text(place)
@@ -226,11 +225,9 @@ def listed(run: PythonRun, text: str) -> list[str]:
         return run.machine.names(text)
     if run.reading is not None:
         raise Undecided("what is in a folder is not known")
-    thrown = Thrown(os_error("FileNotFoundError", 3, text))
     path = run.machine.view_path(text)
-    if run.machine.files.is_own(path):
-        thrown.error.failure = LoadFault("listing", path, None)
-    raise thrown
+    fault = LoadFault("listing", path, None) if run.machine.files.is_own(path) else None
+    raise os_error("FileNotFoundError", 3, text, fault)
 
 
 _TYPES: dict[str, type] = {
@@ -247,10 +244,8 @@ def _get_attribute(call: Call) -> PyValue:
 
 
 def _set_attribute(call: Call) -> PyValue:
-    owner, name, value = call.args
-    if not isinstance(name, str):
-        raise Undecided("the name of an attribute is not known")
-    call.run.statements.set_attribute(owner, name, value)
+    name = call.known(1, "", "the name of an attribute is not known")
+    call.run.statements.set_attribute(call.args[0], name, call.args[2])
 
 
 def known_or_not(answer: bool | None) -> PyValue:
@@ -284,19 +279,21 @@ def _type(call: Call) -> PyValue:
 def _length(call: Call) -> PyValue:
     given = call.get(0)
     value = given.attributes.get("<items>", given) if isinstance(given, Instance) else given
-    if isinstance(value, PLAIN_CONTAINERS):
-        return len(value)
-    if value is None or isinstance(value, int | Iteration):
-        raise error("TypeError", "object has no len()")
-    return UNKNOWN
+    return len(value) if isinstance(value, PLAIN_CONTAINERS) else UNKNOWN
 
 
-def _listed(kind: Callable[[list[PyValue]], PyValue]) -> LibraryFunction:
-    return lambda call: kind(list(call.run.attributes.iterate(call.get(0, default=()))))
+def _of_items(kind: Callable[[list[PyValue]], PyValue]) -> LibraryFunction:
+    """A function of Python that does not look into the items which it is given."""
+    return lambda call: kind(list(call.items(default=())))
 
 
-def _sorted(call: Call) -> PyValue:
-    return ordered(call.run, list(call.run.attributes.iterate(call.get(0))), call.words)
+def _for_real(function: Callable[..., PyValue]) -> LibraryFunction:
+    """A function of Python that is called, if its arguments are Python's own and small."""
+
+    def made(call: Call) -> PyValue:
+        return attempt(function, *call.args, **call.words) if call.run.is_plain(call.args, call.words) else UNKNOWN
+
+    return made
 
 
 def dictionary(call: Call) -> PyValue:
@@ -330,18 +327,12 @@ def _filter(call: Call) -> PyValue:
 
 def _some(call: Call, *, every: bool) -> PyValue:
     unknown = False
-    for item in call.run.attributes.iterate(call.get(0)):
+    for item in call.items():
         holds = call.run.truth(item)
         if holds is (not every):
             return not every
         unknown |= holds is None
     return UNKNOWN if unknown else every
-
-
-def _number(call: Call) -> PyValue:
-    given = call.get(0)
-    known = call.run.is_plain(call.args) and not (isinstance(given, str) and len(given) > 40)
-    return attempt(int, *call.args) if known else UNKNOWN
 
 
 def _range(call: Call) -> PyValue:
@@ -350,12 +341,9 @@ def _range(call: Call) -> PyValue:
 
 
 def _extreme(call: Call, *, last: bool) -> PyValue:
-    items = call.args if len(call.args) != 1 else list(call.run.attributes.iterate(call.args[0]))
-    if not items and "default" not in call.words:
-        raise error("ValueError", "arg is an empty sequence")
-    if not items or any(is_vague(one) for one in items):
-        return call.words["default"] if not items else UNKNOWN
-    return ordered(call.run, items, {"key": call.words.get("key")})[-1 if last else 0]
+    items = call.args if len(call.args) != 1 else list(call.items())
+    found = ordered(call.run, items, {"key": call.words.get("key")})
+    return found[-1 if last else 0] if found else call.words.get("default", UNKNOWN)
 
 
 def _super(call: Call) -> PyValue:
@@ -365,17 +353,14 @@ def _super(call: Call) -> PyValue:
     return Managed("super", place.names["<super>"]) if place is not None else UNKNOWN
 
 
+def is_function(value: PyValue) -> bool:
+    """Whether a value is code of the package that can be called."""
+    return isinstance(value, CodeFunction | MarkedFunction | CodeClass | Bound)
+
+
 def marking(kind: str) -> LibraryFunction:
     """A decorator that marks what it is given as being of a kind."""
-
-    def made(call: Call) -> PyValue:
-        function = call.get(0)
-        is_function = isinstance(function, CodeFunction | MarkedFunction | CodeClass | Bound)
-        if not is_function:
-            return Native("functools.cache") if kind == "cache" else UNKNOWN
-        return MarkedFunction(kind, function)
-
-    return made
+    return lambda call: MarkedFunction(kind, call.get(0)) if is_function(call.get(0)) else UNKNOWN
 
 
 def _exec(call: Call) -> PyValue:
@@ -392,17 +377,7 @@ def _exec(call: Call) -> PyValue:
         call.run.environment = outer
 
 
-def _zip(call: Call) -> PyValue:
-    return list(zip(*(list(call.run.attributes.iterate(one)) for one in call.args), strict=False))
-
-
-def _enumerate(call: Call) -> PyValue:
-    start = call.get(1, "start", 0)
-    return Iteration(enumerate(call.run.attributes.iterate(call.get(0)), start)) if isinstance(start, int) else UNKNOWN
-
-
-def next_of(call: Call) -> PyValue:
-    """``next``."""
+def _next(call: Call) -> PyValue:
     given = call.get(0)
     if not isinstance(given, Iteration):
         return UNKNOWN
@@ -414,11 +389,11 @@ def next_of(call: Call) -> PyValue:
 
 
 def _set(call: Call) -> PyValue:
-    return call.run.expressions.as_set(list(call.run.attributes.iterate(call.get(0, default=()))))
+    return call.run.expressions.as_set(list(call.items(default=())))
 
 
 def _callable(call: Call) -> PyValue:
-    if isinstance(call.get(0), CodeFunction | CodeClass | Bound | Method | MarkedFunction):
+    if is_function(call.get(0)) or isinstance(call.get(0), Method):
         return True
     return False if call.run.is_plain(call.get(0)) else UNKNOWN
 
@@ -431,25 +406,25 @@ OF_KNOWN = frozenset("list tuple set frozenset sorted reversed iter zip enumerat
 """What gives something unknown for an argument that is unknown."""
 BUILTINS: dict[str, LibraryFunction] = {
     "str": lambda call: call.run.expressions.text_of(call.get(0, default="")),
-    "repr": lambda call: call.run.expressions.printed(repr, call.get(0)),
-    "int": _number,
+    "repr": _for_real(repr),
+    "int": _for_real(int),
     "bool": lambda call: known_or_not(call.run.truth(call.get(0, default=False))),
     "len": _length,
-    "list": _listed(list),
-    "tuple": _listed(tuple),
+    "list": _of_items(list),
+    "tuple": _of_items(tuple),
     "set": _set,
     "frozenset": _set,
     "dict": dictionary,
-    "sorted": _sorted,
-    "reversed": _listed(lambda items: list(reversed(items))),
-    "iter": lambda call: Iteration(call.run.attributes.iterate(call.get(0))),
-    "next": next_of,
+    "sorted": lambda call: ordered(call.run, list(call.items()), call.words),
+    "reversed": _of_items(lambda items: items[::-1]),
+    "iter": lambda call: Iteration(call.items()),
+    "next": _next,
     "map": _map,
     "filter": _filter,
     "any": lambda call: _some(call, every=False),
     "all": lambda call: _some(call, every=True),
-    "zip": _zip,
-    "enumerate": _enumerate,
+    "zip": lambda call: [*zip(*map(call.run.attributes.iterate, call.args), strict=False)],
+    "enumerate": lambda call: Iteration(enumerate(call.items(), call.get(1, "start", 0))),
     "range": _range,
     "min": lambda call: _extreme(call, last=False),
     "max": lambda call: _extreme(call, last=True),
@@ -487,11 +462,11 @@ def of_text(function: Callable[[Call, str], PyValue]) -> LibraryFunction:
 
 
 def _environment(call: Call, name: str) -> PyValue:
-    return call.run.machine.variable(name, call.get(1, "default", None))
+    return call.machine.variable(name, call.get(1, "default", None))
 
 
 def _set_environment(call: Call) -> PyValue:
-    name, variables = call.known(0, "", "an environment variable is not known").upper(), call.run.machine.variables
+    name, variables = call.known(0, "", "an environment variable is not known").upper(), call.machine.variables
     if name not in variables:
         call.run.store(variables, name, call.get(1))
     return variables[name]
@@ -507,7 +482,7 @@ def _scan_folder(call: Call, folder: str) -> PyValue:
 
 
 def _walk(call: Call, folder: str) -> PyValue:
-    machine = call.run.machine
+    machine = call.machine
     rows: list[PyValue] = []
     pending = [folder] if machine.is_folder(folder) else []
     while pending:
@@ -520,15 +495,15 @@ def _walk(call: Call, folder: str) -> PyValue:
 
 
 def _chdir(call: Call) -> PyValue:
-    folder, machine = call.known(0, "", "the current folder is not known"), call.run.machine
+    folder, machine = call.known(0, "", "the current folder is not known"), call.machine
     if not machine.is_folder(folder):
-        raise Thrown(os_error("FileNotFoundError", 2, folder))
+        raise os_error("FileNotFoundError", 2, folder)
     machine.folder = ntpath.normpath(ntpath.join(machine.folder, folder))
 
 
 def _glob(call: Call, pattern: str) -> list[str]:
     recursive = call.run.truth(call.words.get("recursive")) is True
-    return call.run.machine.matching(pattern.replace("/", "\\"), recursive=recursive)
+    return call.machine.matching(pattern.replace("/", "\\"), recursive=recursive)
 
 
 def _path(call: Call) -> PyValue:
@@ -541,57 +516,52 @@ def _path(call: Call) -> PyValue:
 def _json(call: Call) -> PyValue:
     given = call.get(0)
     text = given.value if isinstance(given, Managed) and given.kind == "file" else given
-    try:
-        return parse_json(text) if isinstance(text, str) else UNKNOWN
-    except ValueError:
-        return UNKNOWN
+    return attempt(parse_json, text) if isinstance(text, str) else UNKNOWN
 
 
 def _which(call: Call, name: str) -> PyValue:
-    """A program on PATH: there is none besides Python and those of Windows."""
-    if name in ("python", "cmd"):
-        return UNKNOWN
-    call.run.machine.asked = True
-    call.run.machine.variable(COMPILERS.get(name.removesuffix(".exe"), ""))
+    """A program on PATH: none is asked for but those of other vendors."""
+    call.machine.asked = True
+    call.machine.variable(COMPILERS.get(name.removesuffix(".exe"), ""))
     return None
 
 
 def _open(call: Call, path: str) -> PyValue:
-    return call.run.machine.open_file(path, call.get(1, "mode", "r"))
+    return call.machine.open_file(path, call.get(1, "mode", "r"))
 
 
 MACHINE: dict[str, LibraryFunction] = {
     "os.environ.get": of_text(_environment),
     "os.getenv": of_text(_environment),
     "os.environ.setdefault": _set_environment,
-    "os.environ.copy": lambda call: dict(call.run.machine.variables),
-    "os.environ.pop": lambda call: call.run.machine.variables.pop(str(call.get(0)).upper(), call.get(1, default=None)),
+    "os.environ.copy": lambda call: dict(call.machine.variables),
+    "os.environ.pop": lambda call: call.machine.variables.pop(str(call.get(0)).upper(), call.get(1, default=None)),
     "os.listdir": of_text(lambda call, folder: listed(call.run, folder)),
     "os.scandir": of_text(_scan_folder),
     "os.walk": of_text(_walk),
-    "os.getcwd": lambda call: call.run.machine.folder,
+    "os.getcwd": lambda call: call.machine.folder,
     "os.chdir": _chdir,
     "os.fspath": of_text(lambda call, path: path),
-    "os.access": of_text(lambda call, path: call.run.machine.exists(path)),
+    "os.access": of_text(lambda call, path: call.machine.exists(path)),
     "glob.glob": of_text(_glob),
     "glob.iglob": of_text(lambda call, pattern: Iteration(iter(_glob(call, pattern)))),
     **dict.fromkeys(
         [f"pathlib.{name}" for name in ("Path", "PurePath", "WindowsPath", "PureWindowsPath", "PurePosixPath")], _path
     ),
-    "pathlib.Path.cwd": lambda call: PureWindowsPath(call.run.machine.folder),
+    "pathlib.Path.cwd": lambda call: PureWindowsPath(call.machine.folder),
     "pathlib.Path.home": lambda call: PureWindowsPath(HOME),
     "open": of_text(_open),
     "io.open": of_text(_open),
     "json.load": _json,
     "json.loads": _json,
-    "struct.calcsize": lambda call: call.run.machine.bits // 8 if call.get(0) in ("P", "N", "n") else UNKNOWN,
+    "struct.calcsize": lambda call: call.machine.bits // 8 if call.get(0) in ("P", "N", "n") else UNKNOWN,
     "platform.system": lambda call: "Windows",
-    "platform.machine": lambda call: call.run.machine.processor,
-    "platform.architecture": lambda call: (f"{call.run.machine.bits}bit", "WindowsPE"),
+    "platform.machine": lambda call: call.machine.processor,
+    "platform.architecture": lambda call: (f"{call.machine.bits}bit", "WindowsPE"),
     "platform.python_implementation": lambda call: "CPython",
-    "platform.python_version": lambda call: "{}.{}.9".format(*call.run.machine.python),
+    "platform.python_version": lambda call: "{}.{}.9".format(*call.machine.python),
     "platform.release": lambda call: "10",
-    "sysconfig.get_platform": lambda call: _PLATFORMS[call.run.machine.processor],
+    "sysconfig.get_platform": lambda call: _PLATFORMS[call.machine.processor],
     "sysconfig.get_path": lambda call: SITE if call.get(0) in ("platlib", "purelib") else UNKNOWN,
     "sysconfig.get_config_var": lambda call: (
         f"{HOME}\\AppData\\Roaming\\Python" if call.get(0) == "userbase" else UNKNOWN
@@ -613,8 +583,6 @@ _OF_MATCH = ("group", "groups", "groupdict", "start", "end", "span")
 
 def _compiled(pattern: PyValue, flags: PyValue) -> re.Pattern[str] | None:
     """A pattern that may be matched; None if it is not known or could take long."""
-    if isinstance(pattern, re.Pattern):
-        return pattern
     flag = _FLAGS.get(flags.name.rpartition(".")[2]) if isinstance(flags, Native) else 0 if flags in (None, 0) else None
     if not isinstance(pattern, str) or len(pattern) > MAX_PATTERN or flag is None:
         return None
@@ -665,5 +633,5 @@ def _compile(call: Call) -> PyValue:
 PATTERNS: dict[str, LibraryFunction] = {
     **{f"re.{name}": _asked(name) for name in _MATCHING},
     "re.compile": _compile,
-    "re.escape": of_text(lambda call, text: re.escape(text)),
+    "re.escape": _for_real(re.escape),
 }

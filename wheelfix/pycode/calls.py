@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import itertools
 import operator
 from collections import OrderedDict
 from pathlib import PurePath
@@ -41,7 +40,7 @@ from wheelfix.pycode.run import (
     of_class,
     unmarked,
 )
-from wheelfix.pycode.sourcecode import FUNCTIONS, nodes_in
+from wheelfix.pycode.sourcecode import FUNCTIONS, nodes_in, once_for_node
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,7 +100,7 @@ class Attributes:
             raise
 
     def _of_function(self, owner: CodeFunction | MarkedFunction, name: str) -> PyValue:
-        if isinstance(owner, MarkedFunction) and owner.kind == "property" and name in ("setter", "getter", "deleter"):
+        if isinstance(owner, MarkedFunction) and owner.kind == "property" and name == "setter":
             return Method(owner, name)
         inner = unmarked(owner)
         if not isinstance(inner, CodeFunction):
@@ -156,8 +155,6 @@ class Attributes:
         if found is _ABSENT:
             if name == "__name__":
                 return owner.name
-            if name == "__members__" and "<members>" in owner.names:
-                return {one.attributes["name"]: one for one in owner.names["<members>"]}
             if owner.maker is not None:
                 given = of_class(owner.maker, name)
                 own = self._special(owner.maker, "__getattr__", owner, name) if given is None else UNKNOWN
@@ -187,9 +184,8 @@ class Attributes:
         if exported is None:
             return Native(f"<windows>.{name}")
         if name not in exported:
-            thrown = error("AttributeError", f"function '{name}' not found")
-            thrown.error.failure = LoadFault("symbol", owner.path, None)
-            raise thrown
+            failure = LoadFault("symbol", owner.path, None)
+            raise error("AttributeError", f"function '{name}' not found", failure=failure)
         owner.attributes[name] = UNKNOWN
         return UNKNOWN
 
@@ -203,8 +199,6 @@ class Attributes:
             return self._item_of(owner, key)
         if owner is UNKNOWN or isinstance(owner, CodeClass) or key is UNKNOWN:
             return UNKNOWN
-        if not isinstance(owner, str | list | tuple | dict | bytes | range):
-            raise error("TypeError", "object is not subscriptable")
         return attempt(operator.getitem, owner, self.run.key(key) if isinstance(owner, dict) else key)
 
     def _item_of(self, owner: Instance, key: PyValue) -> PyValue:
@@ -218,13 +212,6 @@ class Attributes:
                 return self._special(owner.kind, "__missing__", owner, key)
             return self.item(items, key)
         return UNKNOWN
-
-    def set_item_of(self, owner: Instance, key: PyValue, value: PyValue) -> None:
-        """``owner[key] = value`` for an object of the package."""
-        if of_class(owner.kind, "__setitem__") is not None:
-            self._special(owner.kind, "__setitem__", owner, key, value)
-        elif isinstance(owner.attributes.get("<items>"), dict) and key is not UNKNOWN:
-            owner.attributes["<items>"][self.run.key(key)] = value
 
     def iterate(self, value: PyValue) -> Iterator[PyValue]:
         """Iterate over the items of a value; Undecided if they are not known."""
@@ -304,7 +291,7 @@ class Calls:
     def call_unknown(self, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
         """Nothing is known of what is called; it may call what it is given, and change lists."""
         for one in (*args, *keywords.values()) if self.run.reading is None else ():
-            if isinstance(one, CodeFunction) and any(self.run.statements.concerns(part, 2) for part in one.statements):
+            if isinstance(one, CodeFunction) and self.run.loads(one.environment.file):
                 raise Undecided("a function of the package is given to code that is not known")
             if one is self.run.environment.globals:  # protobuf's builder puts messages into it
                 one.setdefault("<star>", []).append("")
@@ -386,12 +373,6 @@ class Calls:
         return dict.fromkeys(names, UNKNOWN) | found
 
     def _call_wrapped(self, wrapped: MarkedFunction, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
-        if wrapped.kind == "cache":
-            given = [*args, *itertools.chain.from_iterable(keywords.items())]
-            key = tuple(one if self.run.can_be_key(one) else id(one) for one in given)
-            if key not in wrapped.kept:
-                self.run.store(wrapped.kept, key, self.call(wrapped.function, args, keywords))
-            return wrapped.kept[key]
         found = self.call(wrapped.function, args, keywords)
         if wrapped.kind == "contextmanager" and isinstance(found, Iteration):
             return Managed("generator", found)
@@ -425,8 +406,7 @@ class Calls:
                 made: dict[int, type] = {}
                 type("Made", tuple(_python_class(base, made) for base in bases), {})
             except TypeError:
-                text = "multiple bases have instance lay-out conflict"
-                raise Thrown(Instance(Native("TypeError"), {"args": (text,)})) from None
+                raise error("TypeError", "multiple bases have instance lay-out conflict", exact=True) from None
             except ValueError:
                 return
 
@@ -485,25 +465,17 @@ class Calls:
                 made.attributes[name] = given.get(name, default)
             else:
                 raise error("TypeError", f"missing argument '{name}'")
-        for name, default in kind.names.items():
-            if isinstance(default, Managed) and default.kind == "factory" and name not in fields:
-                made.attributes[name] = self.call(default.value, [], {})
         after = of_class(kind, "__post_init__")
         if isinstance(after, CodeFunction):
             self.call(after, [made], {})
 
 
+@once_for_node
 def _has_yield(node: FunctionNode) -> bool:
-    """Whether calling a function gives a generator; its tree is walked when it is called first."""
-    known: bool | None = getattr(node, "has_yield", None)
-    if known is None:
-        known = not isinstance(node, ast.Lambda) and any(
-            isinstance(one, ast.Yield | ast.YieldFrom)
-            for part in node.body
-            for one in nodes_in(part, (*FUNCTIONS, ast.ClassDef))
-        )
-        node.has_yield = known  # type: ignore[union-attr]
-    return known
+    """Whether calling a function gives a generator."""
+    parts = [] if isinstance(node, ast.Lambda) else node.body
+    inside = (one for part in parts for one in nodes_in(part, (*FUNCTIONS, ast.ClassDef)))
+    return any(isinstance(one, ast.Yield | ast.YieldFrom) for one in inside)
 
 
 def _python_class(kind: PyValue, made: dict[int, type]) -> type:

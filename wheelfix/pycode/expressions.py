@@ -7,7 +7,6 @@ import builtins
 import functools
 import importlib
 import operator
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.winerrors import message_text
@@ -281,8 +280,6 @@ class ExpressionValues:
             if not isinstance(wanted, str):
                 raise error("TypeError", "'in <string>' requires string as left operand")
             return wanted in owner
-        if isinstance(owner, PurePath) or owner is None:
-            raise error("TypeError", "argument is not iterable")
         if isinstance(owner, list | tuple | set | frozenset | range):
             self.run.step(2 * len(owner))
             return any_of(self.compared(ast.Eq(), wanted, item) for item in owner)

@@ -55,7 +55,6 @@ from wheelfix.pycode.windows import (
     folder_of_file,
     imported_by_path_files,
     imported_by_start_files,
-    module_of,
     new_module,
     windows_path,
 )
@@ -76,8 +75,6 @@ SMALLEST_SOURCE = 20
 """A smaller Python file beside a compiled module (in bytes) is not taken for its source."""
 LEADING_ON = (*WORDS, b"ctypes", b"environ", b"import_module", b"__import__", b"exec(")
 """Code that loads DLLs, or imports modules whose names cannot be read, contains one of these."""
-MAX_LINKED = 20
-"""Files through which a name is imported from one another."""
 
 
 class Importer:
@@ -132,7 +129,7 @@ class Importer:
         if name in module.names:
             return module.names[name]
         if self.run.reading is not None:
-            return ImportedName(module, name)
+            return UNKNOWN
         found = self._if_it_has(module, name)  # Python asks it before it looks for a submodule
         if found is not None:
             return found
@@ -143,37 +140,20 @@ class Importer:
         if not isinstance(module.names.get("__getattr__"), CodeFunction | None):
             return UNKNOWN  # lazy_loader made it for skimage.data
         self._need_usual_path(module, f"{origin}.{name}")
-        thrown = error("ImportError", f"cannot import name '{name}' from '{origin}'")
-        thrown.error.failure = LoadFault("name", f"{origin}.{name}", None)
-        raise thrown
-
-    def _name_while_reading(self, module: CodeModule, name: str) -> PyValue:
-        """A name of a module, in a file that is read; one that is not there may come from anywhere."""
-        full = f"{module.name}.{name}"
-        if module.waiting and self.run.machine.files.module(full):
-            return self.import_module(full)
-        if name not in module.names and self.run.reading is not None:
-            self.run.reading.wake(module)
-        if name not in module.names and self.run.machine.files.module(full):
-            return self.import_module(full)
-        return self.used(module.names, name)
+        failure = LoadFault("name", f"{origin}.{name}", None)
+        raise error("ImportError", f"cannot import name '{name}' from '{origin}'", failure=failure)
 
     def used(self, names: dict[str, PyValue], name: str) -> PyValue:
-        """What a name stands for; one that was imported from another file is looked up there now."""
-        found = names.get(name, UNKNOWN)
-        for _ in range(MAX_LINKED):
-            if not isinstance(found, ImportedName):
-                break
-            asked = found
-            self.run.store(names, name, asked)
-            del names[name]  # a name that two files import from one another is nowhere
-            found = names[name] = self._of_import(asked)
-        return UNKNOWN if isinstance(found, ImportedName) else found
+        """What a name stands for; one that was imported lazily is imported now."""
+        found = names[name]
+        if isinstance(found, ImportedName):
+            self.run.store(names, name, UNKNOWN)  # a branch remembers what it was
+            del names[name]  # what two files import from one another is nowhere
+            found = names[name] = self._of_import(found)
+        return found
 
     def _of_import(self, asked: ImportedName) -> PyValue:
         """What a name that was imported before stands for."""
-        if isinstance(asked.module, CodeModule):
-            return self._name_while_reading(asked.module, asked.name)
         found = self.import_module(asked.module)
         if not asked.name:
             top = asked.module.partition(".")[0]
@@ -202,17 +182,12 @@ class Importer:
         if not isinstance(module, CodeModule):
             self._note_star(module.name if isinstance(module, Native) and is_standard(module.name) else "")
             return
-        if self.run.reading is not None:
-            self.run.reading.wake(module)
         public = module.names.get("__all__")
         names = public if isinstance(public, list | tuple) and all(isinstance(one, str) for one in public) else None
         for origin in module.names.get("<star>", ()) if names is None else ():
             self._note_star(origin)
         for name in names if names is not None else [one for one in module.names if not one.startswith(("_", "<"))]:
-            if self.run.reading is not None and name in module.names:
-                self.run.bind(name, module.names[name])
-            else:
-                self.run.bind(name, self._name_from(module.name, module, name))
+            self.run.bind(name, self._name_from(module.name, module, name))
 
     def _note_star(self, module: str) -> None:
         """Note a module whose names were all imported: unknown names may come from it. Empty: which is not known."""
@@ -281,30 +256,20 @@ class Importer:
         file, found = self.run.environment.file, self.run.foreign.get(top)
         if self._inside or is_standard(top) or self.run.machine.files.is_own(f"{SITE_PACKAGES}/{top}"):
             return
-        caught = any(goes_on(node, NO_MODULE, self.run.budget) for node in self.run.guards if isinstance(node, ast.Try))
+        caught = any(goes_on(node, NO_MODULE) for node in self.run.guards if isinstance(node, ast.Try))
         if found is None or (found.caught and not caught) or not there:
             self.run.foreign[top] = ForeignImport(file, caught and (found is None or found.caught), there)
 
     def _import_while_reading(self, name: str, reading: CodeReading) -> PyValue:
-        """A module that a file imports which is read: its code is followed once one of its names is asked for."""
+        """A module that a file imports which is read: nothing is known of its names."""
         path = self.run.machine.files.module(name)
         if path:
-            module = self.module_at(path)
-            self.run.modules[name] = module
+            module = self.run.modules[name] = new_module(path, name)
+            module.names["<star>"] = [""]
             return module
         if reading.is_caught(NO_MODULE) and (path == "" or reading.choose(name) is False):
             raise error(NO_MODULE, f"No module named '{name}'")
         return Native(name)
-
-    def module_at(self, path: str) -> CodeModule:
-        """The module of a file, for a file that is read."""
-        name = module_of(path)
-        if name not in self.run.modules:
-            module = self.run.modules[name] = new_module(path)
-            module.waiting = path.endswith(".py")
-            if not module.waiting:
-                module.names["<star>"] = [""]
-        return self.run.modules[name]
 
     def _import_absent(self, name: str, path: str | None) -> PyValue:
         """A module that is not there, or belongs to another distribution."""
@@ -316,7 +281,7 @@ class Importer:
             self._need_usual_path(above, name)
         if path is None and not self.run.machine.complete and self.run.machine.files.is_shared(top):
             raise Undecided(f"whether {name} is installed is not known")
-        if path is None and self.run.machine.files.has_module(top):
+        if path is None and self.run.machine.files.module_in(SITE_PACKAGES, top):
             return Native(name)  # what it does is in the table of the library
         unknown = path is None and not self.run.machine.complete
         if self.run.assumed.get(top, unknown and self.run.machine.files.requires(top)):
@@ -329,9 +294,7 @@ class Importer:
 
     @staticmethod
     def _not_found(name: str) -> Thrown:
-        thrown = error("ModuleNotFoundError", f"No module named '{name}'")
-        thrown.error.failure = LoadFault("module", name, None)
-        return thrown
+        return error("ModuleNotFoundError", f"No module named '{name}'", failure=LoadFault("module", name, None))
 
     def is_imported(self, name: str) -> bool | None:
         """Whether a module is in ``sys.modules``; None if Python or what the package requires may have imported it.
@@ -410,9 +373,10 @@ class Importer:
             text = without_entry(last, self.run.machine.profile.python)
             if failure is not None:
                 text = f"DLL load failed while importing {last}"
-            made = Instance(Native("ImportError"), {"args": (text,), "name": last})
-            made.failure = LoadFault("entry" if failure is None else "extension", path, failure)
-            raise Thrown(made)
+            fault = LoadFault("entry" if failure is None else "extension", path, failure)
+            thrown = error("ImportError", text, failure=fault)
+            thrown.error.attributes["name"] = last
+            raise thrown
         group = self._group_of(path)
         if group:  # modules of mypyc are in one other file, and do not import one another as files
             if self.run.machine.files.module(group) is None:
@@ -448,10 +412,11 @@ class Importer:
 
     def of_module(self, module: CodeModule, name: str) -> PyValue:
         """A name of a module of the package."""
-        if self.run.reading is not None and name != "__dict__":
-            return self._name_while_reading(module, name)
         if name in module.names:
             return self.used(module.names, name)
+        full = f"{module.name}.{name}"
+        if self.run.reading is not None and name != "__dict__":
+            return self.import_module(full) if self.run.machine.files.module(full) else UNKNOWN
         if name == "__dict__":
             return UNKNOWN if module.is_compiled else module.names
         found = self._from_getattr(module, name)

@@ -19,6 +19,7 @@ from wheelfix.pycode.builtintypes import (
     PATTERNS,
     dictionary,
     home_of,
+    is_function,
     marking,
     matched,
     method,
@@ -89,7 +90,7 @@ def _load(call: Call) -> PyValue:
         early = isinstance(name, PurePath) and run.machine.python < WITH_PATH_NAMES
         if early or name is None:
             kind = "NoneType" if name is None else "WindowsPath"
-            raise Thrown(Instance(Native("TypeError"), {"args": (f"argument of type '{kind}' is not iterable",)}))
+            raise error("TypeError", f"argument of type '{kind}' is not iterable", exact=True)
     return load(run, "CDLL", name, 0 if isinstance(mode, Native) and "RTLD" in mode.name else mode)
 
 
@@ -105,7 +106,7 @@ def _dlopen(call: Call) -> PyValue:
 
 def _load_with_numpy(call: Call) -> PyValue:
     """``numpy.ctypeslib.load_library``: a name, with or without its suffix, in a folder or beside a file."""
-    machine, name, folder, path = call.run.machine, call.text(0), call.text(1, default=""), UNKNOWN
+    machine, name, folder, path = call.machine, call.text(0), call.text(1, default=""), UNKNOWN
     if isinstance(name, str) and isinstance(folder, str):
         folder = ntpath.dirname(folder) if machine.exists(folder, True) is False else folder
         path = ntpath.join(folder, name if ntpath.splitext(name)[1] else f"{name}.dll")
@@ -117,7 +118,7 @@ def _load_with_numpy(call: Call) -> PyValue:
 def _load_with_torch(call: Call) -> PyValue:
     """``torch.ops.load_library``: ``ctypes.CDLL`` of the file's full path."""
     text = path_text(call.get(0, "path"))
-    full = ntpath.normpath(ntpath.join(call.run.machine.folder, text)) if isinstance(text, str) else text
+    full = ntpath.normpath(ntpath.join(call.machine.folder, text)) if isinstance(text, str) else text
     return load(call.run, "CDLL", full)
 
 
@@ -126,7 +127,7 @@ def _quietly(function: str) -> LibraryFunction:
 
     def made(call: Call) -> PyValue:
         flags = call.get(2, default=0) if function.startswith("LoadLibraryEx") else 0
-        variables, code = call.run.machine.variables, 0
+        variables, code = call.machine.variables, 0
         call.run.guards.append(Managed("suppress", Native("OSError")))
         try:
             loaded = load(call.run, function, call.get(0), flags)
@@ -142,7 +143,7 @@ def _quietly(function: str) -> LibraryFunction:
 
 
 def _last_error(call: Call) -> PyValue:
-    return call.run.machine.variables.get(_LAST_ERROR, 0)
+    return call.machine.variables.get(_LAST_ERROR, 0)
 
 
 def _win_error(call: Call) -> PyValue:
@@ -153,7 +154,7 @@ def _win_error(call: Call) -> PyValue:
 
 def _find_library(call: Call, name: str) -> PyValue:
     """``ctypes.util.find_library``: along PATH."""
-    machine = call.run.machine
+    machine = call.machine
     if call.run.reading is not None and machine.files.finds(_with_suffix(name)):
         return _with_suffix(name)
     path = machine.variables.get("PATH", "")
@@ -177,13 +178,13 @@ def _add_folder(call: Call) -> PyValue:
     if call.run.reading is not None:
         return call.run.reading.add_folder(call.get(0, "path"))
     text = call.known(0, "path", "a folder that is added is not known")
-    return Managed("folder", call.run.machine.add_folder(text))
+    return Managed("folder", call.machine.add_folder(text))
 
 
 def _size(call: Call) -> PyValue:
     kind = call.get(0)
     is_pointer = isinstance(kind, Native) and kind.name.rpartition(".")[2] in _POINTERS
-    return call.run.machine.bits // 8 if is_pointer else UNKNOWN
+    return call.machine.bits // 8 if is_pointer else UNKNOWN
 
 
 def _load_extended(call: Call) -> PyValue:
@@ -234,20 +235,13 @@ def _dataclass(call: Call) -> PyValue:
     kind = call.get(0, default=Native("dataclasses.dataclass"))
     if isinstance(kind, CodeClass):
         inherited = [one for base in kind.bases if isinstance(base, CodeClass) for one in base.fields or []]
-        own = [name for name in kind.names.get("<annotated>", []) if not _is_made(kind.names.get(name))]
-        kind.fields = list(dict.fromkeys([*inherited, *own]))
+        kind.fields = list(dict.fromkeys([*inherited, *kind.names.get("<annotated>", [])]))
     return kind
-
-
-def _is_made(default: PyValue) -> bool:
-    return isinstance(default, Managed) and default.kind == "factory" and isinstance(default.value, Bound)
 
 
 def _field(call: Call) -> PyValue:
     factory = call.words.get("default_factory")
-    if factory is not None:
-        return Managed("factory", Bound(factory, []) if call.words.get("init") is False else factory)
-    return call.words.get("default", UNKNOWN)
+    return Managed("factory", factory) if factory is not None else call.words.get("default", UNKNOWN)
 
 
 def _named_tuple(call: Call) -> PyValue:
@@ -271,9 +265,9 @@ def _default_dict(call: Call) -> PyValue:
 
 LIBRARY: dict[str, LibraryFunction] = {
     "collections.OrderedDict": dictionary,
-    "functools.cached_property": lambda call: MarkedFunction("property", MarkedFunction("cache", call.get(0))),
-    "functools.lru_cache": marking("cache"),
-    "functools.cache": marking("cache"),
+    "functools.cached_property": lambda call: MarkedFunction("property", call.get(0)),
+    "functools.lru_cache": lambda call: call.get(0) if is_function(call.get(0)) else Native("functools.cache"),
+    "functools.cache": lambda call: call.get(0),
     "functools.partial": lambda call: Bound(call.args[0], call.args[1:], call.words),
     "functools.wraps": lambda call: Native("typing.no_type_check"),  # called with the inner function, it gives that
     "contextlib.contextmanager": marking("contextmanager"),
@@ -289,7 +283,7 @@ LIBRARY: dict[str, LibraryFunction] = {
     "dataclasses.field": _field,
     "enum.auto": lambda call: Native("enum.auto()"),
     "itertools.chain": lambda call: _joined(call, call.args),
-    "itertools.chain.from_iterable": lambda call: _joined(call, call.run.attributes.iterate(call.get(0))),
+    "itertools.chain.from_iterable": lambda call: _joined(call, call.items()),
     "getopt.getopt": lambda call: ([], []) if call.get(0) == [] else UNKNOWN,  # Kivy asks for its options
 }
 
@@ -301,7 +295,7 @@ _ABOVE = "../" * (SITE_PACKAGES.count("/") + 1)
 
 def _distribution(call: Call) -> Instance:
     """The distribution that code asks about; PackageNotFoundError where it is certain that there is none."""
-    asked, machine = call.known(0, "", "which distribution the code asks about is not known"), call.run.machine
+    asked, machine = call.known(0, "", "which distribution the code asks about is not known"), call.machine
     name, view = canonical(asked), machine.view
     beside = view.beside
     if beside is not None and name in beside and name not in beside.absent:
@@ -394,7 +388,7 @@ def _file_of_package(call: Call) -> PyValue:
 def _text_of_package(call: Call) -> PyValue:
     """``importlib.resources.read_text``."""
     found = _file_of_package(call)
-    return call.run.machine.text(str(found)) if isinstance(found, PurePath) else UNKNOWN
+    return call.machine.text(str(found)) if isinstance(found, PurePath) else UNKNOWN
 
 
 def _find_spec(call: Call, name: str) -> PyValue:
@@ -402,9 +396,9 @@ def _find_spec(call: Call, name: str) -> PyValue:
         return UNKNOWN
     if is_standard(name):
         return Instance(Native("importlib.ModuleSpec"))
-    path = call.run.machine.files.module(name)
+    path = call.machine.files.module(name)
     if not path:
-        return None if path == "" or call.run.machine.complete else UNKNOWN
+        return None if path == "" or call.machine.complete else UNKNOWN
     return _spec(name, path)
 
 
@@ -419,14 +413,14 @@ def _spec(name: str, path: str) -> Instance:
 
 def _spec_in(call: Call) -> PyValue:
     """``find_spec`` of what ``pkgutil`` lists the modules of a folder with, as Kivy does."""
-    folder, name, machine = call.get(0), call.get(1), call.run.machine
+    folder, name, machine = call.get(0), call.get(1), call.machine
     path = machine.files.module_in(machine.view_path(folder), name) if isinstance(name, str) else ""
     return _spec(name, path) if path else None
 
 
 def _spec_of_file(call: Call) -> PyValue:
     """``importlib.util.spec_from_file_location``."""
-    name, place, machine = call.get(0), call.text(1, "location"), call.run.machine
+    name, place, machine = call.get(0), call.text(1, "location"), call.machine
     path = machine.files.spelled(machine.view_path(place)) if isinstance(place, str) else ""
     return _spec(name, path) if isinstance(name, str) and path in machine.view else UNKNOWN
 
@@ -460,7 +454,7 @@ def _run_module(call: Call) -> PyValue:
 
 def _modules_in(call: Call) -> PyValue:
     """``pkgutil.iter_modules``."""
-    paths, prefix, machine = call.get(0), call.get(1, "prefix", ""), call.run.machine
+    paths, prefix, machine = call.get(0), call.get(1, "prefix", ""), call.machine
     if not isinstance(paths, list) or not all(isinstance(one, str) for one in (*paths, prefix)):
         raise Undecided("which modules are listed is not known")
     kind = CodeClass("ModuleInfo", [], {})
@@ -502,7 +496,7 @@ MODULES: dict[str, LibraryFunction] = {
     "inspect.getfile": _source_file,
     "pkgutil.get_data": lambda call: text.encode() if isinstance(text := _text_of_package(call), str) else text,
     # Where all that is installed is known, nothing adds to the package.
-    "pkgutil.extend_path": lambda call: call.get(0) if call.run.machine.complete else UNKNOWN,
+    "pkgutil.extend_path": lambda call: call.get(0) if call.machine.complete else UNKNOWN,
     "pkgutil.iter_modules": _modules_in,
     "importlib.util.find_spec": of_text(_find_spec),
     "importlib.FileFinder.find_spec": _spec_in,
@@ -581,7 +575,7 @@ class PythonLibrary:
         """An attribute of something of Python's library."""
         full = f"{_canonical(owner)}.{name}"
         if self.run.reading is not None and name in ("__file__", "__path__") and not is_standard(owner):
-            folder = f"{SITE}\\{owner.replace('.', chr(92))}"
+            folder = f"{SITE}\\{owner.replace('.', chr(92))}"  # of shiboken6, for pyside6-qlementine
             return [folder] if name == "__path__" else f"{folder}\\__init__.py"
         if full in _CONSTANTS:
             return _CONSTANTS[full]
@@ -637,7 +631,7 @@ class PythonLibrary:
         owner, name = found.owner, found.name
         call = Call(self.run, args, keywords)
         if isinstance(owner, MarkedFunction):
-            owner.kept[name] = call.get(0)
+            owner.setter = call.get(0)
             return owner
         if isinstance(owner, Managed):
             return self._of_stack(owner, name, call)

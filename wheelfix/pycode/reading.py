@@ -17,15 +17,12 @@ from wheelfix.pycode.budget import FILE_STEPS, PYTHON_ERRORS, CodeBudget
 from wheelfix.pycode.importer import new_run
 from wheelfix.pycode.run import (
     UNKNOWN,
-    CodeClass,
     CodeFunction,
-    CodeModule,
     Instance,
     Iteration,
     LoadedDll,
     Managed,
     Namespace,
-    Native,
     OutOfSteps,
     PythonRun,
     PyValue,
@@ -62,8 +59,6 @@ MAX_DEPTH = 12
 """How deep calls of the package's functions may be nested."""
 MAX_VAIN = 10_000
 """Steps for all calls of one function in which nothing concerns DLLs; TensorFlow calls such ones thousands of times."""
-MAX_MODULES = 12
-"""Other files of the package that are followed because one file imports them."""
 MAX_YIELDED = 20
 """Items of a generator that nobody is known to call."""
 MAX_WAYS = 64
@@ -104,9 +99,7 @@ class CodeReading:
         self.later = False
         """Whether the code is one that only calls of users run."""
         self.done = False
-        """Whether the last statement that concerns DLLs was carried out: then no other file is followed."""
-        self.muted = 0
-        """How many files are being followed for their names and not for what they load."""
+        """Whether the last statement that concerns DLLs was carried out: then other ways do not matter."""
         self.node: ast.expr = ast.Constant(None, lineno=0)
         """The call that is being carried out."""
         self.defined: dict[ast.AST, CodeFunction] = {}
@@ -121,7 +114,6 @@ class CodeReading:
         """Which way to take at each turning of the code; the first one at turnings behind these."""
         self._taken: list[tuple[tuple[object, int], bool]] = []
         """The turnings so far, each with the way that was taken."""
-        self._woken = 0
 
     @property
     def findings(self) -> int:
@@ -130,10 +122,8 @@ class CodeReading:
 
     # ---------------------------------------------------------------------------------------------------- ways
 
-    def choose(self, place: object) -> bool | None:
-        """The way to take at a turning of the code; None in another file that is followed for its names."""
-        if self.muted:
-            return None
+    def choose(self, place: object) -> bool:
+        """The way to take at a turning of the code."""
         at = len(self._taken)
         way = self._way[at] if at < len(self._way) else True
         if at < MAX_TURNINGS and not self.done:
@@ -165,7 +155,7 @@ class CodeReading:
 
     def is_caught(self, kind: str) -> bool:
         """Whether something around catches an exception; whether the code then goes on is another question."""
-        return any(_catches(guard, kind) is not False for guard in self.run.guards)
+        return any(self._catches(guard, kind) is not False for guard in self.run.guards)
 
     def is_guarded(self, kind: str) -> bool:
         """Whether an exception of a kind is caught, and the code goes on."""
@@ -173,8 +163,17 @@ class CodeReading:
 
     def _goes_on(self, guard: PyValue, kind: str) -> bool:
         if isinstance(guard, ast.AST):
-            return goes_on(guard, kind, self.run.budget)  # type: ignore[arg-type]
-        return bool(_catches(guard, kind))
+            return goes_on(guard, kind)  # type: ignore[arg-type]
+        return bool(self._catches(guard, kind))
+
+    def _catches(self, guard: PyValue, kind: str) -> bool | None:
+        """Whether a ``try`` or a context manager catches an exception."""
+        if isinstance(guard, ast.AST):
+            return any_of(catches(handler.type, kind) for handler in guard.handlers)  # type: ignore[attr-defined]
+        if isinstance(guard, Managed) and guard.kind == "stack":
+            return any_of(self._catches(one, kind) for one in guard.value)
+        is_suppress = isinstance(guard, Managed) and guard.kind == "suppress"
+        return is_suppress and self.run.statements.catches(guard.value, error(kind).error)
 
     # ----------------------------------------------------------------------------------------------- functions
 
@@ -221,36 +220,6 @@ class CodeReading:
                     pass
         self.later = False
 
-    # ------------------------------------------------------------------------------------------------- modules
-
-    def wake(self, module: CodeModule) -> None:
-        """Follow another file of the package for its names, quietly; the next file that is read has them, too."""
-        if module.waiting and not self.done:
-            module.waiting = False
-            self._woken += 1
-            variables, self.run.machine.variables = self.run.machine.variables, dict(self.run.machine.variables)
-            if self._woken <= MAX_MODULES:
-                self._follow(module)
-            self.run.machine.variables = variables
-
-    def _follow(self, module: CodeModule) -> None:
-        run = self.run
-        source = run.machine.files.source(module.file)
-        tree = run.budget_of_others.parse_more(source, module.file) if source is not None else None
-        if tree is None:
-            return
-        state = self.later, run.guards, self.active, run.returned, run.handled, run.environment, run.changes
-        self.later, run.guards, self.active, run.returned, run.handled, run.changes = False, [], [], None, [], None
-        self.muted += 1
-        run.environment = Namespace(module.names, module.names, module.file)
-        try:
-            run.statements.execute(tree.body)
-        except (Thrown, Undecided):
-            pass
-        finally:
-            self.muted -= 1
-            self.later, run.guards, self.active, run.returned, run.handled, run.environment, run.changes = state
-
     # ------------------------------------------------------------------------------------------------- folders
 
     def add_folder(self, value: PyValue) -> PyValue:
@@ -259,11 +228,10 @@ class CodeReading:
         if not isinstance(text, str) or ";" in text:
             self._note_unread("add_dll_directory")
             return UNKNOWN
-        if not self.muted:
-            path = _as_path(self.run, text)
-            place = self.run.environment.file, self.node.lineno
-            found = FoundLoad(path, *place, "add_dll_directory", not self.later, self.is_guarded(NO_FILE))
-            self.folders[found] = None
+        place = self.run.environment.file, self.node.lineno
+        guarded = self.is_guarded(NO_FILE)
+        found = FoundLoad(_as_path(self.run, text), *place, "add_dll_directory", not self.later, guarded)
+        self.folders[found] = None
         return UNKNOWN
 
     # --------------------------------------------------------------------------------------------------- loads
@@ -286,20 +254,19 @@ class CodeReading:
         own = default_flags(text, cffi=function == "dlopen") if flags is None else flags
         found = self._found(text)
         kind = NO_FILE if function != "dlopen" and not found else "OSError"
-        if not self.muted:
-            load = FoundLoad(
-                target=found or _as_path(self.run, text),
-                file=self.run.environment.file,
-                line=self.node.lineno,
-                function=function,
-                at_import=not self.later,
-                guarded=self.is_guarded(kind),
-                flags=own if _is_absolute(text) and isinstance(own, int) else None,
-            )
-            self.loads[load] = None
+        load = FoundLoad(
+            target=found or _as_path(self.run, text),
+            file=self.run.environment.file,
+            line=self.node.lineno,
+            function=function,
+            at_import=not self.later,
+            guarded=self.is_guarded(kind),
+            flags=own if _is_absolute(text) and isinstance(own, int) else None,
+        )
+        self.loads[load] = None
         if not found and self.is_caught(kind) and (not self.choose(self.node) if found == "" else not self.later):
             failure = Failure(MOD_NOT_FOUND, (_as_path(self.run, text),))
-            raise Thrown(load_error(text, failure, cffi=function == "dlopen"))
+            raise load_error(text, failure, cffi=function == "dlopen")
         return LoadedDll(text, "")
 
     def _found(self, text: str) -> str | None:
@@ -328,15 +295,13 @@ class CodeReading:
                 yield self.run.machine.view_path(part)
 
     def _note_unread(self, function: str) -> None:
-        if not self.muted:
-            node = self.node
-            argument = node
-            if isinstance(node, ast.Call):
-                argument = node.args[0] if node.args else node.func
-            place = self.run.environment.file, node.lineno
-            guarded = self.is_guarded("OSError")
-            call = UnreadCall(*place, function, spelled(argument), not self.later, guarded=guarded)
-            self.unread[call] = None
+        node = argument = self.node
+        if isinstance(node, ast.Call):
+            argument = node.args[0] if node.args else node.func
+        place = self.run.environment.file, node.lineno
+        guarded = self.is_guarded("OSError")
+        call = UnreadCall(*place, function, spelled(argument), not self.later, guarded=guarded)
+        self.unread[call] = None
 
 
 def _as_path(run: PythonRun, text: str) -> str:
@@ -355,18 +320,6 @@ def _is_relative(text: str) -> bool:
 
 def _text(value: PyValue) -> PyValue:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else path_text(value)
-
-
-def _catches(guard: PyValue, kind: str) -> bool | None:
-    """Whether a ``try`` or a context manager catches an exception."""
-    if isinstance(guard, ast.AST):
-        return any_of(catches(handler.type, kind) for handler in guard.handlers)  # type: ignore[attr-defined]
-    if not isinstance(guard, Managed) or guard.kind not in ("suppress", "stack"):
-        return False
-    if guard.kind == "stack":
-        return any_of(_catches(one, kind) for one in guard.value)
-    kinds = guard.value if isinstance(guard.value, tuple) else (guard.value,)
-    return any(catches(ast.Name(one.name), kind) for one in kinds if isinstance(one, CodeClass | Native))
 
 
 NOT_FOLLOWED = "it does something that cannot be followed"
@@ -417,14 +370,13 @@ def _read(source: str, path: str, budget: CodeBudget, files: ViewFiles) -> PathC
     machine.lenient = True
     run = new_run(machine, steps=min(FILE_STEPS, budget.steps))
     run.budget = budget
-    run.modules = dict(files.code_modules)
     reading = run.reading = CodeReading(run)
     on_path: dict[str, None] = {}
     looked: set[ast.AST] = set()
     ended = False
     left = range(0)
     try:
-        mentions = Mentions(tree, source, budget)
+        mentions = Mentions(tree, source)
         functions = mentions.functions
         last = last_line(source.encode())
         for _ in reading.ways():
@@ -451,8 +403,6 @@ def _read(source: str, path: str, budget: CodeBudget, files: ViewFiles) -> PathC
     except PYTHON_ERRORS as error:  # of Python's library, for a value that it cannot work with
         budget.give_up(path, f"{NOT_FOLLOWED} ({type(error).__name__})")
     finally:
-        known = {name: module for name, module in run.modules.items() if module.file != path}
-        files.code_modules.update(known)
         budget.steps = max(budget.steps - run.steps, 0)
     if path in budget.unread:
         return PathCode(unread_calls=tuple(_spelled_calls(source, path)))

@@ -98,9 +98,6 @@ def is_vague(value: PyValue) -> bool:
 class CodeModule:
     """A module of the package, with its names."""
 
-    waiting = False
-    """Whether its code is followed only once one of its names is asked for."""
-
     def __init__(self, name: str, file: str, names: dict[str, PyValue]) -> None:
         self.name = name
         self.file = file
@@ -114,11 +111,11 @@ class CodeModule:
 
 
 class ImportedName:
-    """A name that was imported and not used: by a file that is read, or lazily (PEP 810)."""
+    """A name that was imported lazily (PEP 810)."""
 
-    def __init__(self, module: CodeModule | str, name: str) -> None:
+    def __init__(self, module: str, name: str) -> None:
         self.module = module
-        """A module of the package, or the dotted name of one that is imported once the name is used."""
+        """The dotted name of a module that is imported once the name is used."""
         self.name = name
         """Empty for the module itself."""
 
@@ -165,13 +162,14 @@ class CodeFunction:
 
 
 class MarkedFunction:
-    """A function with a mark that changes how it is called: ``property``, ``contextmanager``, ``lru_cache``."""
+    """A function with a mark that changes how it is called: ``property``, ``classmethod``, ``contextmanager``."""
+
+    setter: PyValue = None
+    """For a property: the function that is called with its new value."""
 
     def __init__(self, kind: str, function: PyValue) -> None:
         self.kind = kind
         self.function = function
-        self.kept: dict[object, PyValue] = {}
-        """What a cached function has returned."""
 
 
 def unmarked(value: PyValue) -> PyValue:
@@ -345,10 +343,10 @@ _BY_PYTHON = frozenset({"AttributeError", "TypeError", "IndexError", "KeyError",
 """Classes of exceptions that an inexact model of Python's library would raise by mistake."""
 
 
-def error(kind: str, *args: PyValue) -> Thrown:
-    """An exception that Python raises by itself."""
+def error(kind: str, *args: PyValue, failure: LoadFault | None = None, exact: bool = False) -> Thrown:
+    """An exception that Python raises by itself; ``exact`` says that the model cannot raise it by mistake."""
     thrown = Thrown(Instance(Native(kind), {"args": args}))
-    thrown.error.by_python = kind in _BY_PYTHON
+    thrown.error.by_python, thrown.error.failure = kind in _BY_PYTHON and not exact, failure
     return thrown
 
 
@@ -432,6 +430,15 @@ class Call(NamedTuple):
     run: PythonRun
     args: list[PyValue]
     words: dict[str, PyValue]
+
+    @property
+    def machine(self) -> WindowsMachine:
+        """The machine that the code runs on."""
+        return self.run.machine
+
+    def items(self, at: int = 0, default: PyValue = UNKNOWN) -> Iterator[PyValue]:
+        """The items of an argument."""
+        return self.run.attributes.iterate(self.get(at, default=default))
 
     def get(self, at: int, word: str = "", default: PyValue = UNKNOWN) -> PyValue:
         """An argument by its place or its name."""
@@ -524,12 +531,12 @@ class PythonRun:
             return  # a function that is called again leaves the same statement out
         imports = isinstance(node, _IMPORTING)
         inside = node is not None and any(isinstance(one, _IMPORTING) for one in nodes_in(node, FUNCTIONS))
-        matters = imports or decides or (node is None and isinstance(reason, OutOfSteps)) or self._loads(place[0])
+        matters = imports or decides or (node is None and isinstance(reason, OutOfSteps)) or self.loads(place[0])
         self.unclear.append(Unclear(text, place[0], place[1], last, imports, matters, inside))
         if sum(one.matters for one in self.unclear) >= MAX_UNCLEAR:
             raise OutOfSteps("too much of its code cannot be followed")
 
-    def _loads(self, file: str) -> bool:
+    def loads(self, file: str) -> bool:
         """Whether a file names what loads DLLs; none stands for any."""
         return not file or any(word in python_source(self.machine.view, file) for word in WORDS)
 

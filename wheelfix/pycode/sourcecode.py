@@ -10,15 +10,14 @@ import posixpath
 import re
 import sys
 import unicodedata
-from collections import deque
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wheelfix.base.parsing import regex
 from wheelfix.base.values import dataclass, field
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.view import SITE_PACKAGES, FileView
 from wheelfix.model import Machine
-from wheelfix.pycode.budget import CodeBudget, OutOfBudget, budget_of, is_lazy
+from wheelfix.pycode.budget import CodeBudget, budget_of, is_lazy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -32,6 +31,8 @@ SOURCE_LIMIT = 1 << 20
 SEARCH_LIMIT = 16 << 20
 """Python files above this size are not searched for words either."""
 FEW_WORDS = 16
+LONGEST_NAME = 255
+"""Characters of a module's name; Windows has no longer names of files."""
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _ASIDE = frozenset(
     "test tests _test _tests example examples _example _examples demo demos sample samples benchmark benchmarks "
@@ -60,6 +61,23 @@ class _Kept:
         self.size += len(data)
         while self.size > MOST_KEPT:
             self.size -= len(self.data.pop(next(iter(self.data))))
+
+
+_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+"""The fields of a statement that have statements in them."""
+
+
+def once_for_node(find: Callable[[Any], _Taken]) -> Callable[[Any], _Taken]:
+    """Keep what a function finds out about a node of a syntax tree on that node, so that its tree is walked once."""
+
+    def found(node: Any) -> _Taken:
+        known = node.__dict__
+        if find.__name__ not in known:
+            known[find.__name__] = find(node)
+        answer: _Taken = known[find.__name__]
+        return answer
+
+    return found
 
 
 def python_source(view: FileView, path: str) -> bytes:
@@ -232,8 +250,8 @@ def names_loader(source: str, path: str, budget: CodeBudget) -> bool:
     if tree is None:
         return True
     try:
-        return Mentions(tree, source, budget).any
-    except (RecursionError, OutOfBudget):
+        return Mentions(tree, source).any
+    except RecursionError:
         return True
 
 
@@ -274,7 +292,7 @@ class Mentions:
     Only statements with such a word in their lines are looked into.
     """
 
-    def __init__(self, tree: ast.Module, source: str, budget: CodeBudget) -> None:
+    def __init__(self, tree: ast.Module, source: str) -> None:
         self.any = False
         """Whether there is such a name, in code or in a text that code uses."""
         self.outside = False
@@ -290,7 +308,6 @@ class Mentions:
             node, inside = pending.pop()
             if not self._has_word(node):
                 continue
-            budget.step()
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 self._around[node] = inside
                 inside = node
@@ -359,8 +376,6 @@ def _texts(node: ast.AST) -> Iterator[str]:
         text = getattr(node, part, None)
         if isinstance(text, str):
             yield text
-    if isinstance(node, ast.Global | ast.Nonlocal):
-        yield from node.names
 
 
 def read_imports(
@@ -374,7 +389,7 @@ def read_imports(
     spent = budget or CodeBudget()
     package = posixpath.dirname(path.removeprefix(SITE_PACKAGES + "/")).replace("/", ".")
     found: dict[str, bool] = {}
-    for name, guarded in _taken(source, path, spent, lambda tree: _imports(tree.body, package, spent, kind)) or ():
+    for name, guarded in _taken(source, path, spent, lambda tree: _imports(tree, package, kind)):
         found[name] = guarded and found.get(name, True)
     return found
 
@@ -395,7 +410,7 @@ def imported_first(source: str, path: str, budget: CodeBudget) -> list[tuple[str
                 yield origin, None if either else True
                 yield from ((name, False) for name in found)
 
-    return _taken(source, path, budget, names) or []
+    return _taken(source, path, budget, names)
 
 
 def defined_names(source: str, path: str, budget: CodeBudget) -> frozenset[str]:
@@ -403,18 +418,11 @@ def defined_names(source: str, path: str, budget: CodeBudget) -> frozenset[str]:
     package = posixpath.dirname(path.removeprefix(SITE_PACKAGES + "/")).replace("/", ".")
 
     def names(tree: ast.Module) -> Iterator[str]:
-        for node in nodes_in(tree):
-            budget.step()
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                yield node.id
-            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                yield node.name
-            elif isinstance(node, ast.Import) or (
-                isinstance(node, ast.ImportFrom) and imported_from(node, package)[0] != package
-            ):
-                yield from (alias.asname or alias.name for alias in node.names)
+        imports = (node for node in nodes_in(tree) if isinstance(node, ast.ImportFrom))
+        own = {id(alias) for node in imports if imported_from(node, package)[0] == package for alias in node.names}
+        return (name for node in nodes_in(tree) if id(node) not in own for name in _assigned(node))
 
-    return frozenset(_taken(source, path, budget, names) or ())
+    return frozenset(_taken(source, path, budget, names))
 
 
 def _run_first(tree: ast.Module) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool]]:
@@ -439,16 +447,10 @@ def _run_first(tree: ast.Module) -> Iterator[tuple[ast.Import | ast.ImportFrom, 
                 yield one, len(ways) > 1
 
 
-def _taken(
-    source: str, path: str, budget: CodeBudget, take: Callable[[ast.Module], Iterator[_Taken]]
-) -> list[_Taken] | None:
-    """What is taken from the syntax tree of a file; None if it cannot be read or takes too much work."""
+def _taken(source: str, path: str, budget: CodeBudget, take: Callable[[ast.Module], Iterator[_Taken]]) -> list[_Taken]:
+    """What is taken from the syntax tree of a file; nothing if it cannot be read."""
     tree = budget.parse(source, path)
-    try:
-        return list(take(tree)) if tree is not None else None
-    except OutOfBudget as error:
-        budget.give_up(path, str(error))
-        return None
+    return list(take(tree)) if tree is not None else []
 
 
 def named_in_strings(source: str, path: str, name: str, budget: CodeBudget) -> bool:
@@ -459,53 +461,39 @@ def named_in_strings(source: str, path: str, name: str, budget: CodeBudget) -> b
     if "." not in name or (f'"{name}"' not in source and f"'{name}'" not in source):
         return False
 
-    def strings(tree: ast.Module) -> Iterator[str]:
-        for node in nodes_in(tree):
-            budget.step()
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                yield node.value
+    def strings(tree: ast.Module) -> Iterator[object]:
+        return (node.value for node in nodes_in(tree) if isinstance(node, ast.Constant))
 
-    return name in (_taken(source, path, budget, strings) or ())
+    return name in _taken(source, path, budget, strings)
 
 
 def computed_imports(source: str, path: str, budget: CodeBudget) -> list[bool]:
     """For each ``import_module`` of a computed name: whether the code goes on where that fails."""
 
-    def found(tree: ast.Module) -> Iterator[bool]:
-        for statement, guarded in _guarded(tree.body, budget, NOT_LOADED):
-            for node in nodes_in(statement):
-                budget.step()
-                if isinstance(node, ast.Call) and called(node) == "import_module" and not imported_by_call(node):
-                    yield guarded
+    tree = budget.parse(source, path)
+    calls = (
+        (guarded, node)
+        for statement, guarded in (_guarded(tree, NOT_LOADED) if tree is not None else ())
+        for node in nodes_in(statement)
+        if isinstance(node, ast.Call) and called(node) == "import_module"
+    )
+    return [guarded for guarded, node in calls if not imported_by_call(node)] if tree is not None else [False]
 
-    calls = _taken(source, path, budget, found)
-    return [False] if calls is None else calls
 
-
-def goes_on(node: ast.Try, kind: str, budget: CodeBudget) -> bool:
+def goes_on(node: ast.Try, kind: str) -> bool:
     """Whether a ``try`` catches an exception of one kind, and does not raise again."""
     for handler in node.handlers:
         if catches(handler.type, kind) is not False:
-            return not _raises(handler, budget)
+            return not _raises(handler)
     return False
 
 
-def _raises(handler: ast.ExceptHandler, budget: CodeBudget) -> bool:
-    raises = False
-    for part in statements_in(handler):
-        budget.step()  # handlers within handlers are passed once for each
-        raises = raises or isinstance(part, ast.Raise)
-    return raises
-
-
-def statements_in(node: ast.AST) -> Iterator[ast.AST]:
-    """A node and the statements, handlers and cases within it, in the order of ``ast.walk``, without expressions."""
-    pending = deque([node])
-    while pending:
-        one = pending.popleft()
-        yield one
-        for block in ("body", "handlers", "cases", "orelse", "finalbody"):
-            pending += getattr(one, block, ())
+@once_for_node
+def _raises(handler: ast.ExceptHandler) -> bool:
+    pending: list[ast.AST] = [handler]
+    for one in pending:  # which grows while it is walked
+        pending += [inner for block in _BLOCKS for inner in getattr(one, block, ())]
+    return any(isinstance(one, ast.Raise) for one in pending)
 
 
 def nodes_in(node: ast.AST, apart: tuple[type[ast.AST], ...] = ()) -> Iterator[ast.AST]:
@@ -534,18 +522,16 @@ class Written(NamedTuple):
     """The names of what it puts items into; ``globals`` stands for the names of the module."""
 
 
+@once_for_node
 def written(node: ast.AST) -> Written:
-    """What a statement changes; its tree is walked once."""
-    known: Written | None = getattr(node, "written", None)
-    if known is None:
-        names: dict[str, None] = {}
-        owners: set[str] = set()
-        for inner in nodes_in(node):
-            names.update(dict.fromkeys(_assigned(inner)))
-            owner = _filled(inner)
-            owners |= {owner.id} if isinstance(owner, ast.Name) else set()
-        known = node.written = Written(tuple(names), frozenset(owners))  # type: ignore[attr-defined]
-    return known
+    """What a statement changes."""
+    names: dict[str, None] = {}
+    owners: set[str] = set()
+    for inner in nodes_in(node):
+        names.update(dict.fromkeys(_assigned(inner)))
+        owner = _filled(inner)
+        owners |= {owner.id} if isinstance(owner, ast.Name) else set()
+    return Written(tuple(names), frozenset(owners))
 
 
 def _assigned(node: ast.AST) -> Iterator[str]:
@@ -589,9 +575,9 @@ def spelled(node: ast.expr) -> str:
     return text if len(text) <= _SHOWN_TEXT else text[:_SHOWN_TEXT] + "…"
 
 
-def _imports(statements: list[ast.stmt], package: str, budget: CodeBudget, kind: str) -> Iterator[tuple[str, bool]]:
+def _imports(tree: ast.Module, package: str, kind: str) -> Iterator[tuple[str, bool]]:
     """Names of imported modules, with whether a statement around the import catches its failure."""
-    for node, guarded in _guarded(statements, budget, kind):
+    for node, guarded in _guarded(tree, kind):
         named: list[str] = []
         if isinstance(node, ast.Import):
             named = [alias.name for alias in node.names]
@@ -600,26 +586,22 @@ def _imports(statements: list[ast.stmt], package: str, budget: CodeBudget, kind:
         elif isinstance(node, ast.Assign | ast.Expr | ast.Return):
             named = imported_by_call(node.value)
         for name in named:
-            budget.step(len(name) >> 5)
             yield name, guarded or is_lazy(node, None) is not False
 
 
-def _guarded(statements: list[ast.stmt], budget: CodeBudget, kind: str) -> Iterator[tuple[ast.stmt, bool]]:
+def _guarded(tree: ast.Module, kind: str) -> Iterator[tuple[ast.stmt, bool]]:
     """Every statement that has no others inside, with whether one around it catches an exception of a kind."""
-    pending = [(statement, False) for statement in reversed(statements)]
+    pending = [(statement, False) for statement in reversed(tree.body)]
     while pending:
         node, guarded = pending.pop()
-        budget.step()
         caught = guarded
         if isinstance(node, ast.Try):
-            caught = guarded or goes_on(node, kind, budget)
+            caught = guarded or goes_on(node, kind)
         elif isinstance(node, ast.With):
             caught = guarded or suppresses(node, kind)
         elif isinstance(node, ast.If):
             caught = guarded or _is_for_one_python(node.test)
-        inner = [(one, caught) for one in getattr(node, "body", ())]
-        for block in ("orelse", "finalbody", "handlers", "cases"):
-            inner += [(one, guarded) for one in getattr(node, block, ())]
+        inner = [(one, caught if block == "body" else guarded) for block in _BLOCKS for one in getattr(node, block, ())]
         pending += inner
         if not inner:
             yield node, guarded
@@ -637,7 +619,7 @@ def imported_from(node: ast.ImportFrom, package: str) -> list[str]:
     parts = package.split(".") if node.level else []
     start = [*parts[: len(parts) - node.level + 1], *([node.module] if node.module else [])]
     origin = ".".join(part for part in start if part)
-    return [origin, *(f"{origin}.{alias.name}" for alias in node.names)]
+    return [origin, *(f"{origin}.{alias.name}" for alias in node.names if len(origin) <= LONGEST_NAME)]
 
 
 _BY_NAME = frozenset({"import_module", "__import__", "spec_from_file_location"})

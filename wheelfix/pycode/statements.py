@@ -40,7 +40,7 @@ from wheelfix.pycode.run import (
     of_class,
     unmarked,
 )
-from wheelfix.pycode.sourcecode import FUNCTIONS, LISTS, LOADING, any_of, never_holds, nodes_in
+from wheelfix.pycode.sourcecode import FUNCTIONS, LISTS, LOADING, any_of, never_holds, nodes_in, once_for_node
 
 Flowing = Generator[PyValue, None, int]
 
@@ -52,8 +52,6 @@ _YIELDING = (ast.Yield, ast.YieldFrom)
 _LEAVING = (ast.Return, ast.Break, ast.Continue, ast.Raise, *_YIELDING)
 _CHANGING = LOADING.union(LISTS, "chdir environ putenv import_module __import__ exec".split())
 """Names of what changes the search for DLLs, or loads something."""
-DEEPEST = 3
-"""How many calls deep the code of functions is searched for what concerns DLLs."""
 
 
 class Statements:
@@ -67,13 +65,10 @@ class Statements:
         self.run = run
         self._value, self._part = run.expressions.value, run.expressions.part
 
-    def visit_Assign(self, node: ast.Assign) -> Flowing | None:
-        if isinstance(node.value, _YIELDING):
-            return self._yield(node, node.value)
+    def visit_Assign(self, node: ast.Assign) -> None:
         found = self._value(node.value)
         for target in node.targets:
             self.assign(target, found)
-        return None
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value is not None:
@@ -92,19 +87,12 @@ class Statements:
 
     def visit_Delete(self, node: ast.Delete) -> None:
         for target in node.targets:
-            if isinstance(target, ast.Name):
-                self._remove(self.run.environment.names, target.id)
+            names = self.run.environment.names
+            if isinstance(target, ast.Name) and target.id in names:
+                self.run.store(names, target.id, UNKNOWN)  # a branch remembers what it was
+                del names[target.id]
             elif isinstance(target, ast.Subscript):
-                owner, key = self._value(target.value), self._value(target.slice)
-                if isinstance(owner, dict) and key is not UNKNOWN:
-                    self._remove(owner, self.run.key(key))
-                elif owner == ENVIRON and isinstance(key, str):
-                    self.run.machine.variables.pop(key.upper(), None)
-
-    def _remove(self, names: dict[PyValue, PyValue], name: PyValue) -> None:
-        if name in names:
-            self.run.store(names, name, names[name])  # a branch remembers it
-            del names[name]
+                raise Undecided("an item is deleted")
 
     def assign(self, target: ast.expr, value: PyValue) -> None:
         """Give a value to whatever stands on the left of ``=``."""
@@ -136,8 +124,8 @@ class Statements:
     def set_attribute(self, owner: PyValue, name: str, value: PyValue) -> None:
         """``owner.name = value``."""
         mark = of_class(owner.kind, name) if isinstance(owner, Instance) else None
-        if isinstance(mark, MarkedFunction) and "setter" in mark.kept:
-            self.run.calls.call(mark.kept["setter"], [owner, value], {})
+        if isinstance(mark, MarkedFunction) and mark.setter is not None:
+            self.run.calls.call(mark.setter, [owner, value], {})
         elif isinstance(owner, Instance | LoadedDll | CodeFunction):
             self.run.store(owner.attributes, name, value)
         elif isinstance(owner, CodeClass | CodeModule):
@@ -158,8 +146,6 @@ class Statements:
                 if isinstance(key, str) and self.run.reading is not None:
                     self.run.store(self.run.machine.variables, key.upper(), UNKNOWN)
                 raise Undecided("an environment variable is not known")
-            if value is not UNKNOWN and not isinstance(value, str):
-                raise error("TypeError", "str expected")
             self.run.store(self.run.machine.variables, key.upper(), value)
         elif isinstance(owner, dict) and key is UNKNOWN:
             self.run.lose(target)  # netgen fills one with the names of DLLs, which are not known
@@ -168,8 +154,8 @@ class Statements:
         elif isinstance(owner, list) and isinstance(key, int) and -len(owner) <= key < len(owner):
             self.run.changing(owner)
             owner[key] = value
-        elif isinstance(owner, Instance):
-            self.run.attributes.set_item_of(owner, key, value)
+        elif isinstance(owner, Instance) and "<items>" in owner.attributes and key is not UNKNOWN:
+            owner.attributes["<items>"][self.run.key(key)] = value
 
     # ------------------------------------------------------------------------------------------------ blocks
 
@@ -233,17 +219,10 @@ class Statements:
             return outside and thrown.error.by_python and not run.machine.missed
         return outside and failure.cause == "name" and bool(run.unclear)
 
-    def _yield(self, node: ast.stmt, expression: ast.Yield | ast.YieldFrom) -> Flowing:
+    def _yield(self, node: ast.Yield) -> Flowing:
         environment = self.run.environment
-        if isinstance(expression, ast.YieldFrom):
-            for item in self.run.attributes.iterate(self._value(expression.value)):
-                yield item
-                self.run.environment = environment
-        else:
-            yield self._value(expression.value) if expression.value is not None else None
-            self.run.environment = environment
-        for target in node.targets if isinstance(node, ast.Assign) else ():
-            self.assign(target, None)
+        yield self._value(node.value) if node.value is not None else None
+        self.run.environment = environment
         return NEXT
 
     def visit_Import(self, node: ast.Import | ast.ImportFrom) -> None:
@@ -254,8 +233,8 @@ class Statements:
     # ---------------------------------------------------------------------------------------- plain statements
 
     def visit_Expr(self, node: ast.Expr) -> Flowing | None:
-        if isinstance(node.value, _YIELDING):
-            return self._yield(node, node.value)
+        if isinstance(node.value, ast.Yield):
+            return self._yield(node.value)
         if not isinstance(node.value, ast.Constant):
             self._value(node.value)
         return None
@@ -293,13 +272,11 @@ class Statements:
         found = self._value(node.exc)
         if isinstance(found, CodeClass | Native):
             found = self.run.calls.call(found, [], {})
-        if self.run.reading is not None and not isinstance(found, Instance):
-            return error("Exception")
-        if found is UNKNOWN:
+        if isinstance(found, Instance):
+            return Thrown(found)
+        if self.run.reading is None:
             raise Undecided("what is raised is not known")
-        if not isinstance(found, Instance):
-            return error("TypeError", "exceptions must derive from BaseException")
-        return Thrown(found)
+        return error("Exception")
 
     # ------------------------------------------------------------------------------------------- definitions
 
@@ -585,31 +562,24 @@ class Statements:
                 return True
         return False
 
-    def concerns(self, node: ast.AST, depth: int = DEEPEST) -> bool:
+    def concerns(self, node: ast.AST) -> bool:
         """Whether a statement may change what is loaded, or where the code goes on."""
         found = _concern_of(node)
         self.run.step(found.size)
-        if found.changes or found.raises or (found.leaves and depth == DEEPEST):
-            return True
-        return any(map(self.run.importer.imports_own, found.imports)) or any(
-            self._calls_own(one, depth) for one in found.calls
-        )
+        imports_own = any(map(self.run.importer.imports_own, found.imports))
+        return found.changes or found.leaves or imports_own or any(map(self._calls_own, found.calls))
 
-    def _calls_own(self, function: ast.expr, depth: int) -> bool:
-        """Whether a call leads to code of the package in which something concerns DLLs."""
+    def _calls_own(self, function: ast.expr) -> bool:
+        """Whether a call leads to code of the package, in a file that loads DLLs."""
         if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
             owner = self.run.environment.globals.get(function.value.id)
             return isinstance(owner, CodeClass | Instance) or (isinstance(owner, CodeModule) and not owner.is_compiled)
         if not isinstance(function, ast.Name):
             return False
         found = self.run.environment.names.get(function.id, self.run.environment.globals.get(function.id))
-        found = unmarked(found)
+        found = found.names.get("__init__") if isinstance(found, CodeClass) else unmarked(found)
         if isinstance(found, CodeFunction):
-            return depth == 0 or any(self.concerns(one, depth - 1) for one in found.statements)
-        if isinstance(found, CodeClass):
-            starter = found.names.get("__init__")
-            body = starter.statements if isinstance(starter, CodeFunction) else []
-            return depth == 0 or any(self.concerns(one, depth - 1) for one in body)
+            return self.run.loads(found.environment.file)
         return isinstance(found, Instance)
 
 
@@ -619,27 +589,20 @@ class _Concern(NamedTuple):
     size: int
     changes: bool
     """Whether it names what changes the search for DLLs, or loads something."""
-    raises: bool
     leaves: bool
-    """Whether it leaves the function or loop around it."""
+    """Whether it leaves the function or loop around it, or raises an exception."""
     imports: tuple[ast.Import | ast.ImportFrom, ...]
     calls: tuple[ast.expr, ...]
 
 
+@once_for_node
 def _concern_of(node: ast.AST) -> _Concern:
-    """The same for every time that a node is asked about, so that its tree is walked once."""
-    known: _Concern | None = getattr(node, "concern", None)
-    if known is None:
-        inside = list(nodes_in(node))
+    inside = list(nodes_in(node))
+    return _Concern(
+        len(inside),
+        any(getattr(one, "attr", getattr(one, "id", "")) in _CHANGING for one in inside),
         # A ``return`` in a function that is only defined here does not leave the code around it.
-        leaving = [one for one in nodes_in(node, FUNCTIONS) if isinstance(one, _LEAVING)]
-        known = _Concern(
-            len(inside),
-            any(getattr(one, "attr", getattr(one, "id", "")) in _CHANGING for one in inside),
-            any(isinstance(one, ast.Raise) for one in leaving),
-            bool(leaving),
-            tuple(one for one in inside if isinstance(one, ast.Import | ast.ImportFrom)),
-            tuple(one.func for one in inside if isinstance(one, ast.Call)),
-        )
-        node.concern = known  # type: ignore[attr-defined]
-    return known
+        any(isinstance(one, _LEAVING) for one in nodes_in(node, FUNCTIONS)),
+        tuple(one for one in inside if isinstance(one, ast.Import | ast.ImportFrom)),
+        tuple(one.func for one in inside if isinstance(one, ast.Call)),
+    )

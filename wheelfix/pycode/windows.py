@@ -14,7 +14,6 @@ from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.providers import module_owners, owners_of
 from wheelfix.knowledge.system import classify, runtime_file, system_dlls
 from wheelfix.loader.loading import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND, Failure, Loader, Target
-from wheelfix.loader.packageloading import startup_at
 from wheelfix.loader.view import SITE_PACKAGES, VENV_SETTINGS, FileView, base_name, parent
 from wheelfix.model import (
     Edge,
@@ -42,6 +41,7 @@ from wheelfix.pycode.run import (
     PyValue,
     Thrown,
     Undecided,
+    error,
 )
 from wheelfix.pycode.sourcecode import is_standard, python_source
 
@@ -98,17 +98,11 @@ def _imported_by_line(line: str) -> list[str]:
 
 
 MAX_SOURCE = 256 << 10
-"""Bytes of a Python file that is read because another one imports it; larger ones are not."""
+"""Bytes of a Python file in which they are looked for."""
 MAX_SEARCHED = 8 << 20
 """Bytes of Python code of a package in which assignments to environment variables are looked for."""
 MAX_DEPTH = 100
 """Folders above a file; a deeper one is left out, because every folder above it is remembered by its whole path."""
-_OF_INTEREST = (
-    *(b"dll", b"CDLL", b"WinDLL", b"LoadLibrary", b"load_library", b"dlopen"),
-    *(b"path.join", b"pathlib", b"__file__", b"__path__", b"environ[", b"environ.", b"sys.prefix", b"resources"),
-)
-"""Code that loads DLLs, or tells others where files are, contains one of these. What else a package takes from
-other distributions (decorators of attrs, functions of NumPy) is as unknown as if they were not there."""
 WINDOWS = ("c:/windows", "c:/windows/system32")
 _PYTHON_FOLDERS = frozenset({"Lib", "lib", "DLLs", "Scripts", SITE_PACKAGES})
 _SHARED = frozenset({"nvidia"})
@@ -126,8 +120,6 @@ class ViewFiles:
         self.blind = blind
         """Whether files are not looked at: for what code would do if they were there."""
         self.profile = profile
-        self.code_modules: dict[str, CodeModule] = {}
-        """Modules of the package by name, with the names that reading one file after the other has found out."""
         self._variables: dict[str, bool] = {}
         self._imported: set[str] = set()
         self._found_modules: dict[str, str | None] = {}
@@ -155,11 +147,6 @@ class ViewFiles:
         """Whether a distribution is required, for whatever extra, that is known to have a module, or begins like it."""
         names = (module, *module_owners().get(module, ()))
         return any(re.split(r"[-_.]", name.lower())[0] in self._others for name in names)
-
-    def has_module(self, top: str) -> bool:
-        """Whether a top-level module is installed in the view, whoever has it."""
-        path = f"{SITE_PACKAGES}/{top}"
-        return f"{path}.py" in self.view or fold(path) in self._children or bool(self._compiled(path))
 
     def _has_init(self, top: str) -> bool:
         return "__init__.py" in self._children.get(fold(f"{SITE_PACKAGES}/{top}"), {})
@@ -294,25 +281,6 @@ class ViewFiles:
             for name in self._children.get(folder, {}):
                 known[folder].setdefault(name.partition(".")[0], []).append(name)
         return known[folder]
-
-    def source(self, path: str) -> str | None:
-        """The source of a Python file of the view that may say where files are."""
-        if path not in self.view or not path.endswith(".py") or self.view.file(path).size > MAX_SOURCE:
-            return None
-        if not self._may_say_where_files_are(path):
-            return None
-        return python_source(self.view, path).decode("utf-8", "replace")
-
-    def _may_say_where_files_are(self, path: str) -> bool:
-        """Whether a file is worth following for its names; an import that is modelled is not."""
-        known: dict[str, bool] = self.view.notes.setdefault("says where files are", {})
-        if path not in known:
-            if base_name(path) == "__init__.py":
-                known[path] = startup_at(self.view, path) is None
-            else:
-                data = python_source(self.view, path)
-                known[path] = any(word in data for word in _OF_INTEREST)
-        return known[path]
 
     def finds(self, name: str) -> bool | None:
         """Whether a bare name is found: in Windows, the Visual C++ runtime, or beside Python."""
@@ -607,7 +575,7 @@ class WindowsMachine:
             if found is not None:
                 return found
         if self.exists(path, folder=False) is False and not self.lenient:
-            raise Thrown(os_error("FileNotFoundError", 2, path))
+            raise os_error("FileNotFoundError", 2, path)
         raise Undecided(f"the content of {path} is not read")
 
     def open_file(self, text: str, mode: PyValue) -> PyValue:
@@ -626,15 +594,13 @@ class WindowsMachine:
     def add_folder(self, text: str) -> str:
         """``os.add_dll_directory``."""
         if not ntpath.isabs(text):
-            raise Thrown(os_error("OSError", 87, text))
+            raise os_error("OSError", 87, text)
         path = self.view_path(text)
         there = self.exists(text, folder=True)
         if not there and not self.complete and not self.files.is_own(path):
             there = UNKNOWN  # another distribution may fill it
         if there is False:
-            error = os_error("FileNotFoundError", 2, text)
-            error.failure = LoadFault("folder", path, None)
-            raise Thrown(error)
+            raise os_error("FileNotFoundError", 2, text, LoadFault("folder", path, None))
         if there is UNKNOWN:
             raise Undecided(f"whether the folder {text} is there is not known")
         self.process.user_dirs.append(path)
@@ -658,11 +624,11 @@ class WindowsMachine:
         own = path if "/" in path else base_name(failure.chain[0])
         if path in self.view or self.files.is_own(path) or (name and not has_folder):  # qutip loads "" and goes on
             self.missed[own] = chain if len(chain) > 1 else ()
-        error = load_error(name if not has_folder else ntpath.abspath(ntpath.join(self.folder, name)), failure, cffi)
-        error.failure = LoadFault("cffi" if cffi else "load", own, failure, ntpath.basename(name))
+        fault = LoadFault("cffi" if cffi else "load", own, failure, ntpath.basename(name))
         inside = any(map(self.files.is_own, self._path_folders()))  # the code itself has put them there
-        error.failure.along_path = not has_folder and flags == 0 and not self.view.named(own.lower()) and not inside
-        raise Thrown(error)
+        fault.along_path = not has_folder and flags == 0 and not self.view.named(own.lower()) and not inside
+        full = ntpath.abspath(ntpath.join(self.folder, name)) if has_folder else name
+        raise load_error(full, failure, cffi, fault)
 
     def load_module(self, path: str) -> Failure | None:
         """Load an extension module of the view."""
@@ -757,22 +723,22 @@ def default_flags(name: str, *, cffi: bool) -> int:
     return 0 if cffi else DEFAULT_DIRS
 
 
-def os_error(kind: str, code: int, path: str = "") -> Instance:
+def os_error(kind: str, code: int, path: str = "", fault: LoadFault | None = None) -> Thrown:
     """An exception of Windows."""
-    error = Instance(Native(kind), {"args": (code, "", path), "winerror": code, "errno": 2 if code in (2, 3) else 22})
-    error.attributes["filename"] = path
-    error.attributes["strerror"] = UNKNOWN
-    return error
+    thrown = error(kind, code, "", path, failure=fault)
+    known = {"winerror": code, "errno": 2 if code in (2, 3) else 22, "filename": path, "strerror": UNKNOWN}
+    thrown.error.attributes.update(known)
+    return thrown
 
 
-def load_error(name: str, failure: Failure, cffi: bool) -> Instance:
+def load_error(name: str, failure: Failure, cffi: bool, fault: LoadFault | None = None) -> Thrown:
     """The exception that a failed load raises."""
-    if cffi:
-        return Instance(Native("OSError"), {"args": (UNKNOWN,), "winerror": None, "errno": None})
-    if failure.code == MOD_NOT_FOUND:
-        text = (
-            f"Could not find module '{name}' (or one of its dependencies). "
-            "Try using the full path with constructor syntax."
-        )
-        return Instance(Native("FileNotFoundError"), {"args": (text,), "winerror": None, "errno": None})
-    return os_error("OSError", failure.code)
+    if failure.code != MOD_NOT_FOUND and not cffi:
+        return os_error("OSError", failure.code, "", fault)
+    text = (
+        f"Could not find module '{name}' (or one of its dependencies). Try using the full path with constructor syntax."
+    )
+    thrown = error("OSError", UNKNOWN) if cffi else error("FileNotFoundError", text)
+    thrown.error.attributes.update(winerror=None, errno=None)
+    thrown.error.failure = fault
+    return thrown
