@@ -22,7 +22,7 @@ from wheelfix.errors import InputError
 from wheelfix.model import canonical
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from wheelfix.archive.reader import Archive
 
@@ -35,14 +35,16 @@ if TYPE_CHECKING:
 _FIELD = regex(r"([!-9;-~]*):")
 SCRIPT_GROUPS = ("console_scripts", "gui_scripts")
 NAME = "[A-Za-z0-9](?:[A-Za-z0-9._-]{0,99}[A-Za-z0-9])?"
-_REQUIREMENT = regex(rf"{NAME}(?:\[(?P<extras>[^\]]{{1,999}})\])? ?(?P<clauses>.*)")
-_COMPARISON = regex(r"""(\w+) ?(?:[=!<>]=|[<>]) ?(?:"[\w.+-]{1,60}"|'[\w.+-]{1,60}')""")
-VARIABLES = frozenset(
-    "extra os_name sys_platform platform_machine platform_system platform_python_implementation python_version "
-    "python_full_version implementation_name".split()
+_VERSION = r"[0-9]{1,9}(?:\.[0-9]{1,9})"
+_CLAUSE = rf"(?:[<>]=? ?{_VERSION}*|[!=]= ?{_VERSION}*(?:\.\*)?|~= ?{_VERSION}+)"
+_CLAUSES = rf"{_CLAUSE}(?: ?, ?{_CLAUSE})*"
+_PLAIN_SPECIFIER = regex(_CLAUSES)
+_PLAIN_REQUIREMENT = regex(rf"{NAME}(?:\[{NAME}(?: ?, ?{NAME})*\])? ?(?:{_CLAUSES}|\({_CLAUSES}\))? ?")
+VARIABLES = (
+    "extra|os_name|sys_platform|platform_machine|platform_system|platform_python_implementation|python_version"
+    "|python_full_version|implementation_name"
 )
-MOST_PARTS = 20
-"""Extras, clauses or comparisons of a requirement that has the usual form."""
+_COMPARISON = regex(rf"""(?:{VARIABLES}) ?(?:[=!<>]=|[<>]) ?(?:"[\w.+-]{{1,60}}"|'[\w.+-]{{1,60}}')""")
 _OBJECT = regex(r"[\w.]+\s*:\s*[\w.]+(?:\s*\[.*\])?\s*")
 _OBJECT_FOR_PIP = regex(r"\w+(?:\.\w+)*:\w+")
 
@@ -91,7 +93,7 @@ def requirement_faults(headers: HeaderFields, name: str) -> Faults:
             message = f"the requirement {line[:200]!r} cannot be read ({reason})"
             yield ArchiveFault("metadata-invalid", name, message, (PIP,))
     for line in headers.get("requires-python", ())[:1]:
-        if line and not _is_list(_is_clause, line) and fault_of(as_specifiers, line):
+        if line and not _PLAIN_SPECIFIER.fullmatch(line) and fault_of(as_specifiers, line):
             # uv reads ">=3.8.*" as ">=3.8".
             by = (UV,) if fault_of(as_specifiers, line.replace(".*", "")) else ()
             message = f"Requires-Python {line[:200]!r} cannot be read; pip ignores it"
@@ -99,53 +101,12 @@ def requirement_faults(headers: HeaderFields, name: str) -> Faults:
 
 
 def _is_plain(line: str) -> bool:
-    """Whether a requirement has the usual form; others are read with packaging.
-
-    It is taken apart before patterns see it: one pattern for the whole takes longer to compile than a wheel to read.
-    """
+    """Whether a requirement has the usual form; others are read with packaging, which takes long to import."""
     required, semicolon, marker = line.partition(";")
-    found = _REQUIREMENT.fullmatch(required.rstrip(" "))
-    if found is None or not (found["extras"] is None or _is_list(_is_name, found["extras"])):
-        return False
-    clauses = found["clauses"]
-    if clauses[:1] + clauses[-1:] == "()":
-        clauses = clauses[1:-1] or "()"
-    return (not clauses or _is_list(_is_clause, clauses)) and (not semicolon or _is_plain_marker(marker.strip(" ")))
-
-
-def _is_plain_marker(marker: str) -> bool:
-    """Whether a condition is a list of comparisons, perhaps in parentheses with one more behind them."""
-    marker = marker.replace(" or ", " and ")
-    if marker[:1] == "(":
-        marker, closed, after = marker[1:].partition(")")
-        if not closed or (after and not (after.startswith(" and ") and _is_comparison(after[5:]))):
-            return False
-    return _is_list(_is_comparison, marker, " and ")
-
-
-def _is_list(is_part: Callable[[str], bool], text: str, between: str = ",") -> bool:
-    """Whether a text consists of parts of one form."""
-    parts = text.split(between, MOST_PARTS)
-    return len(parts) <= MOST_PARTS and all(is_part(part.strip(" ")) for part in parts)
-
-
-def _is_name(text: str) -> bool:
-    return re.fullmatch(NAME, text) is not None
-
-
-def _is_clause(text: str) -> bool:
-    sign = text[: 2 if text[1:2] == "=" else 1]
-    numbers = text[len(sign) :].lstrip(" ")
-    if sign in ("==", "!="):
-        numbers = numbers.removesuffix(".*")
-    elif sign not in ("<=", ">=", "<", ">") and (sign != "~=" or "." not in numbers):
-        return False
-    return all(whole_number(number) is not None for number in numbers.split("."))
-
-
-def _is_comparison(text: str) -> bool:
-    found = _COMPARISON.fullmatch(text)
-    return found is not None and found[1] in VARIABLES
+    # A list of comparisons, perhaps the first of them in parentheses; one pattern for all of it takes long to compile.
+    comparisons = re.split(" and | or ", re.sub(r"^\((.*)\)( and .*)?$", r"\1\2", marker.strip(" ")))
+    plain = _PLAIN_REQUIREMENT.fullmatch(required) is not None
+    return plain and (not semicolon or all(map(_COMPARISON.fullmatch, comparisons)))
 
 
 def wheel_version_fault(version: str, spelled: bool, name: str) -> Faults:
