@@ -167,8 +167,11 @@ def files_as_folders(names: Collection[str]) -> Iterator[tuple[str, str]]:
 # The parts of a wheel's file name, and the tags that it stands for.
 
 
-_VARIANT = regex(r"[0-9a-z_.]{1,16}")
-_PLATFORM = regex(r"any|win32|[a-z0-9]+_[a-z0-9_.]+", re.IGNORECASE)
+_WHEEL_NAME = regex(
+    r"(?P<name>[^\s-]+)-(?P<version>[^\s-]+)(?:-(?P<build>\d[^\s-]*))?-(?P<python>[^\s-]+)-(?P<abi>[^\s-]+)"
+    # Six parts are a variant only if the fifth is a platform: a build number that is none must not shift the tags.
+    r"-(?P<platform>[^\s-]+(?!-)|(?i:any|win32|[a-z0-9]+_[a-z0-9_.]+)(?=-))(?:-(?P<variant>[0-9a-z_.]{1,16}))?(?i:\.whl)"
+)
 MAX_TAGS = 1000
 """Tags that a wheel may have; a few letters, cleverly put, stand for billions."""
 
@@ -215,19 +218,8 @@ class FileName:
 
 def name_parts(name: str) -> dict[str, str]:
     """Return the parts of a wheel's file name, ``build`` and ``variant`` empty where absent; nothing if it is none."""
-    parts = name[:-4].split("-")
-    if name[-4:].lower() != ".whl" or name.split() != [name] or not all(parts):
-        return {}
-    build = parts.pop(2) if len(parts) > 5 and re.match(r"\d", parts[2]) else ""
-    # Six parts are a variant only if the fifth is a platform: a build number that is none must not shift the tags.
-    variant = parts.pop() if len(parts) == 6 else ""
-    if len(parts) != 5 or (variant and not (_VARIANT.fullmatch(variant) and _PLATFORM.fullmatch(parts[4]))):
-        return {}
-    return {
-        **dict(zip(("name", "version", "python", "abi", "platform"), parts, strict=True)),
-        "build": build,
-        "variant": variant,
-    }
+    found = _WHEEL_NAME.fullmatch(name)
+    return found.groupdict("") if found is not None else {}
 
 
 def without_variant(name: str) -> str:

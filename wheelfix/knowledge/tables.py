@@ -17,7 +17,7 @@ from wheelfix.base.parsing import load_toml, regex
 from wheelfix.errors import EnvironmentFailure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
 _Value = TypeVar("_Value")
 Row = Mapping[str, Any]
@@ -89,14 +89,14 @@ class NamePattern:
     """A pattern over a whole folded DLL name, compiled when a name first begins as it does.
 
     There are hundreds, and a run meets few of them: compiling them all took a fifth of the time of a small scan. That
-    each can be compiled is a matter for the tests.
+    each can be compiled, and that each alternative begins with plain characters, is a matter for the tests.
     """
 
     __slots__ = ("_compiled", "pattern", "starts")
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
-        self.starts = _starts(pattern)
+        self.starts = tuple(_START.findall(pattern))
         """Every name that matches begins with one of these."""
         self._compiled: re.Pattern[str] | None = None
 
@@ -109,38 +109,8 @@ class NamePattern:
         return self._compiled.fullmatch(name)
 
 
-_PLAIN = regex(r"[a-z0-9_-]+(?![?*{])")
-_SYNTAX = regex(r"\\.|\[\^?\]?[^\[\]]*\]|[()|]")
-_GROUP = regex(r"\((?:\?:|\?P<\w+>|(?!\?))")
-
-
-def _starts(pattern: str) -> tuple[str, ...]:
-    """Return the plain characters with which the alternatives of a pattern begin, an empty text where one has none."""
-    found: list[str] = []
-    for alternative, end in _alternatives(pattern):
-        group, behind = _GROUP.match(alternative), alternative[end : end + 1]
-        if group and end and behind not in ("*", "{"):
-            found += _starts(alternative[group.end() : end - 1])
-            found += _starts(alternative[end + 1 :]) if behind == "?" else ()
-        else:
-            plain = _PLAIN.match(alternative)
-            found.append(plain[0] if plain else "")
-    return tuple(found)
-
-
-def _alternatives(pattern: str) -> Iterator[tuple[str, int]]:
-    """Yield what stands between the outermost bars of a pattern, and where its first group ends; 0 without one."""
-    depth = begin = end = 0
-    for token in _SYNTAX.finditer(pattern) if "(" in pattern or "|" in pattern else ():
-        if token[0] == "|" and depth == 0:
-            yield pattern[begin : token.start()], end
-            begin, end = token.end(), 0
-        elif token[0] == "(":
-            depth += 1
-        elif token[0] == ")":
-            depth -= 1
-            end = end or (0 if depth else token.end() - begin)
-    yield pattern[begin:], end
+_START = regex(r"(?:^|[(|]|\)\?)(?:\?:|\?P<\w+>)?((?:[a-z0-9_-](?![?*{]))+)")
+"""Plain characters at the beginning of a pattern, of an alternative in it, or of what may follow a group."""
 
 
 _IN_TABLES = {"first": "from", "last": "to", "distribution": "name", "every": "all", "some": "any"}
