@@ -117,12 +117,6 @@ def test_what_was_vendored_is_marked_with_its_source():
     assert "vendored from CUDA 11.7" in page
 
 
-def test_what_the_baseline_knows_is_marked():
-    page = render("html", [broken_torch()], (), Context(known=lambda *_: True))
-    assert "Known, in the baseline (9): WF301, WF303, WF605" in "".join(read(page).texts)
-    assert "imports libomp140.x86_64.dll, which nobody provides" in "".join(read(page).texts)
-
-
 def test_elements():
     assert (
         el("p", "a<b", Html("<i>c</i>"), class_="x", hidden=True, id=None) == '<p class="x" hidden>a&lt;b<i>c</i></p>'

@@ -162,14 +162,6 @@ def test_a_missing_dll_is_described_once():
     assert "this hint" not in text
 
 
-def test_what_the_baseline_knows_is_only_counted():
-    context = Context(known=lambda report, finding: True)
-    text = render_scan(broken_torch(), ASCII, context=context)
-    assert "Missing (" not in text
-    assert "will raise" not in text
-    assert "Known, in the baseline (9): WF301, WF303, WF605" in text
-
-
 WORDS = st.text("ab c-/日→", max_size=40)
 SPANS = st.one_of(WORDS, st.tuples(WORDS, st.sampled_from([*STYLES])))
 
