@@ -191,18 +191,6 @@ def test_several_runs_share_a_folder_while_one_empties_it(tmp_path):
     assert failures == []
 
 
-def test_wheels_of_another_process_that_no_hash_identifies_stay_for_a_day(tmp_path):
-    other = tmp_path / "wheels" / f"unverified-1-{'0' * 64}.whl"
-    other.parent.mkdir()
-    (tmp_path / MARK).touch()
-    other.write_bytes(b"x")
-    Cache(tmp_path).trim()
-    assert other.exists()
-    os.utime(other, (1, 1))
-    Cache(tmp_path).trim()
-    assert not other.exists()
-
-
 # ------------------------------------------------------------------------------------------- files of other people
 
 

@@ -14,7 +14,6 @@ import re
 import secrets
 import tempfile
 import threading
-import time
 from bisect import bisect_right, insort
 from collections import OrderedDict
 from pathlib import Path
@@ -26,6 +25,7 @@ from wheelfix.base.values import frozen
 from wheelfix.errors import EnvironmentFailure, UsageError, reason_of
 from wheelfix.remote.addresses import identity
 from wheelfix.streams import codec
+from wheelfix.streams.output import WorkFolder
 from wheelfix.streams.source import FileSource, sha256_of
 
 if TYPE_CHECKING:
@@ -35,11 +35,10 @@ if TYPE_CHECKING:
 
 LIMIT = 5 << 30
 """Bytes that the cache may have, unless WHEELFIX_CACHE_SIZE says otherwise."""
-_UNVERIFIED = f"unverified-{os.getpid()}-"
-"""How names of wheels begin that no hash identifies: they are of this process alone."""
 MARK = ".wheelfix-cache"
 """The file by which a folder is known as a cache of ours."""
 _WHEEL_NAME = re.compile(r"(?:unverified-[0-9]{1,10}-)?[0-9a-f]{64}\.whl")
+"""Up to 0.1 there were also wheels that no hash identifies."""
 _FOLDER_NAME = re.compile(r"[0-9a-f]{40}")
 
 
@@ -95,18 +94,17 @@ class Cache:
         keep: bool = True,
         say: Callable[[str], object] = lambda _: None,
     ) -> None:
-        """Without ``keep``, or where the folder cannot be written, a temporary one is used, and removed at the end.
+        """Without ``keep``, or where the folder cannot be written, one of this run alone is used.
 
         UsageError for a folder that has files and is not a cache of ours.
         """
-        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._work: WorkFolder | None = None
         self.folder = folder or default_folder()
         self.limit = default_limit() if limit is None else limit
-        self._lock = threading.Lock()
-        self._private = 0
-        self._say, self._checked = say, False
+        self._lock = threading.RLock()
+        self._say, self._checked = say, not keep
         if not keep:
-            self._use_temporary()
+            self.folder = self._of_this_run
         else:
             self._refuse_foreign()
 
@@ -114,14 +112,16 @@ class Cache:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._temporary is not None:
-            self._temporary.cleanup()
-        else:
-            self.trim()
+        if self._work is not None:
+            self._work.close()
+        self.trim()
 
-    def _use_temporary(self) -> None:
-        self._temporary = tempfile.TemporaryDirectory(prefix="wheelfix-", ignore_cleanup_errors=True)
-        self.folder, self._checked = Path(self._temporary.name), True
+    @property
+    def _of_this_run(self) -> Path:
+        """A folder for this run alone, which is gone at its end."""
+        with self._lock:
+            self._work = self._work or WorkFolder()
+            return self._work.path
 
     def _refuse_foreign(self) -> None:
         """UsageError if there are files in the folder that we did not write, or links that lead elsewhere."""
@@ -158,16 +158,14 @@ class Cache:
                     pass
             except OSError as exc:
                 self._say(f"{self.folder} cannot be written ({reason_of(exc)}): what is fetched is not kept")
-                self._use_temporary()
+                self.folder = self._of_this_run
 
     def segments(self, url: str, sha256: str, version: Version) -> Segments:
         """Return the parts of a version of a file; one that nothing identifies is not shared with other runs."""
         self._prepare()
-        known = f"{identity(url)}\n{sha256}\n{version.size}\n{version.tag}\n{version.changed}"
         if not (sha256 or version.condition):
-            with self._lock:
-                self._private += 1
-                known += f"\n{os.getpid()}\n{id(self)}\n{self._private}"
+            return Segments(Path(tempfile.mkdtemp(dir=self._of_this_run)))
+        known = f"{identity(url)}\n{sha256}\n{version.size}\n{version.tag}\n{version.changed}"
         return Segments(self._parts / hashlib.sha256(known.encode()).hexdigest()[:40])
 
     def wheel(self, sha256: str) -> Path | None:
@@ -185,10 +183,11 @@ class Cache:
         return None
 
     def place_for_wheel(self, url: str, sha256: str) -> Path:
-        """Return where a whole wheel goes: by its hash, or by its address where no hash is known."""
+        """Return where a whole wheel goes; one of which no hash is known is for this run alone."""
         self._prepare()
-        name = sha256 or _UNVERIFIED + hashlib.sha256(identity(url).encode()).hexdigest()
-        return self._wheels / f"{name}.whl"
+        if sha256:
+            return self._wheels / f"{sha256}.whl"
+        return self._of_this_run / f"{hashlib.sha256(identity(url).encode()).hexdigest()}.whl"
 
     @property
     def _parts(self) -> Path:
@@ -210,12 +209,9 @@ class Cache:
         """Remove what was not used for longest, until the rest is within the limit; return how many bytes went."""
         entries = sorted(self._entries())
         total = sum(size for _, _, size in entries)
-        freed, yesterday = 0, time.time() - 86400
-        for used, path, size in entries:
-            stale = path.name.startswith("unverified-") and (path.name.startswith(_UNVERIFIED) or used < yesterday)
-            if total - freed <= self.limit and not stale:
-                continue
-            if _removed(path):
+        freed = 0
+        for _, path, size in entries:
+            if total - freed > self.limit and _removed(path):
                 freed += size
         return freed
 
