@@ -36,10 +36,8 @@ _FIELD = regex(r"([!-9;-~]*):")
 SCRIPT_GROUPS = ("console_scripts", "gui_scripts")
 NAME = "[A-Za-z0-9](?:[A-Za-z0-9._-]{0,99}[A-Za-z0-9])?"
 _VERSION = r"[0-9]{1,9}(?:\.[0-9]{1,9})"
-_CLAUSE = rf"(?:[<>]=? ?{_VERSION}*|[!=]= ?{_VERSION}*(?:\.\*)?|~= ?{_VERSION}+)"
-_CLAUSES = rf"{_CLAUSE}(?: ?, ?{_CLAUSE})*"
-_PLAIN_SPECIFIER = regex(_CLAUSES)
-_PLAIN_REQUIREMENT = regex(rf"{NAME}(?:\[{NAME}(?: ?, ?{NAME})*\])? ?(?:{_CLAUSES}|\({_CLAUSES}\))? ?")
+_CLAUSE = regex(rf" ?(?:[<>]=? ?{_VERSION}*|[!=]= ?{_VERSION}*(?:\.\*)?|~= ?{_VERSION}+) ?")
+_REQUIREMENT = regex(rf"{NAME}(?:\[{NAME}(?: ?, ?{NAME})*\])? ?(?P<clauses>.*)")
 VARIABLES = (
     "extra|os_name|sys_platform|platform_machine|platform_system|platform_python_implementation|python_version"
     "|python_full_version|implementation_name"
@@ -93,7 +91,7 @@ def requirement_faults(headers: HeaderFields, name: str) -> Faults:
             message = f"the requirement {line[:200]!r} cannot be read ({reason})"
             yield ArchiveFault("metadata-invalid", name, message, (PIP,))
     for line in headers.get("requires-python", ())[:1]:
-        if line and not _PLAIN_SPECIFIER.fullmatch(line) and fault_of(as_specifiers, line):
+        if line and not _has_plain_clauses(line) and fault_of(as_specifiers, line):
             # uv reads ">=3.8.*" as ">=3.8".
             by = (UV,) if fault_of(as_specifiers, line.replace(".*", "")) else ()
             message = f"Requires-Python {line[:200]!r} cannot be read; pip ignores it"
@@ -101,12 +99,21 @@ def requirement_faults(headers: HeaderFields, name: str) -> Faults:
 
 
 def _is_plain(line: str) -> bool:
-    """Whether a requirement has the usual form; others are read with packaging, which takes long to import."""
+    """Whether a requirement has the usual form; others are read with packaging, which takes long to import.
+
+    It is taken apart before patterns see it: one pattern for the whole takes long to compile.
+    """
     required, semicolon, marker = line.partition(";")
-    # A list of comparisons, perhaps the first of them in parentheses; one pattern for all of it takes long to compile.
     comparisons = re.split(" and | or ", re.sub(r"^\((.*)\)( and .*)?$", r"\1\2", marker.strip(" ")))
-    plain = _PLAIN_REQUIREMENT.fullmatch(required) is not None
-    return plain and (not semicolon or all(map(_COMPARISON.fullmatch, comparisons)))
+    found = _REQUIREMENT.fullmatch(required.rstrip(" "))
+    clauses = re.sub(r"^\((.+)\)$", r"\1", found["clauses"]) if found is not None else "?"
+    return (not clauses or _has_plain_clauses(clauses)) and (
+        not semicolon or all(map(_COMPARISON.fullmatch, comparisons))
+    )
+
+
+def _has_plain_clauses(text: str) -> bool:
+    return all(map(_CLAUSE.fullmatch, text.split(",")))
 
 
 def wheel_version_fault(version: str, spelled: bool, name: str) -> Faults:

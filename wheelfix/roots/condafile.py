@@ -14,6 +14,7 @@ import zipfile
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from wheelfix.archive.directory import too_much
+from wheelfix.archive.names import why_unsafe
 from wheelfix.archive.reader import Archive
 from wheelfix.base.options import Limits
 from wheelfix.base.parsing import parse_json
@@ -217,7 +218,7 @@ class _PackageReader:
         name = header.name.removeprefix("./")
         if name == "info/index.json" and header.size <= MAX_INDEX:
             self._read_index(tar, header)
-        elif fold(name).endswith(".dll") and _is_plain(name):
+        elif fold(name).endswith(".dll") and "\\" not in name and not why_unsafe(name):
             self._take(tar, header, name)
 
     def _read_index(self, tar: tarfile.TarFile, header: tarfile.TarInfo) -> None:
@@ -235,12 +236,6 @@ class _PackageReader:
         with disk.open("wb") as out:
             while piece := file.read(_CHUNK):
                 out.write(piece)
-
-
-def _is_plain(name: str) -> bool:
-    """Whether a member's name is a relative path without tricks."""
-    parts = name.split("/")
-    return "\\" not in name and ":" not in name and not any(part in ("", ".", "..") for part in parts)
 
 
 def _zstd_reader(path: Path) -> Callable[[IO[bytes]], IO[bytes]]:
