@@ -26,6 +26,60 @@ LONG = "ERROR: Could not install packages due to an OSError: [Errno 2] No such f
 )
 
 CASES = {
+    "card-of-another-vendor": (
+        "Radeon RX 6700 XT\nAssertionError: Torch not compiled with CUDA enabled\n",
+        "not one of NVIDIA's",
+        "",
+    ),
+    "files-of-the-user-first": (
+        '  File "C:\\Users\\d\\AppData\\Roaming\\Python\\Python310\\site-packages\\torch\\cuda.py", line 1, in f\n'
+        '  File "C:\\w\\venv\\lib\\site-packages\\x\\a.py", line 1, in f\n'
+        "AssertionError: Torch not compiled with CUDA enabled\n",
+        "the user's own folder (AppData\\Roaming\\Python)",
+        "",
+    ),
+    "pywin32-twice": (
+        NO_FUNCTION.replace("_core", "win32gui"),
+        "a function that win32gui imports",
+        "",
+    ),
+    "torch-was-imported": (
+        '  File "G:\\p\\lib\\site-packages\\torch_sparse\\__init__.py", line 15, in <module>\n'
+        '  File "G:\\p\\lib\\site-packages\\torch\\_ops.py", line 106, in load_library\n    ctypes.CDLL(path)\n'
+        "OSError: [WinError 126] The specified module could not be found\n",
+        "another build of torch than the one that is imported",
+        "",
+    ),
+    "good-at-first": ("After an install I can run it once.\n" + NOT_VALID, "Windows reads something else now", ""),
+    "named-library-not-loaded": (
+        "Failed loading SDL3 library\n" + INIT_FAILED,
+        "the library SDL3 could not be loaded",
+        "",
+    ),
+    "scanner-named": (
+        "ERROR: Could not install packages due to an OSError: [Errno 22] Invalid argument: "
+        "'C:\\\\t\\\\a-1.0-py3-none-any.whl'\nWindows Defender flagged something right after it\n",
+        "names Windows Defender",
+        "",
+    ),
+    "scanner-of-another-maker": (
+        "It was blocked by `Avast`.\nOSError: [WinError 225] Operation did not complete successfully because the file "
+        "contains a virus or potentially unwanted software: 'C:\\\\x\\\\a.dll'\n",
+        "names Avast",
+        "",
+    ),
+    "provided-folder": (
+        "ImportError: DLL load failed while importing _core: The data present in the reparse point buffer is invalid.",
+        "A copy of such an installation",
+        "",
+    ),
+    "triton-helper": (NOT_FOUND.replace("_core", "cuda_utils"), "Triton compiled cuda_utils", "where.exe python3.dll"),
+    "triton-helper-not-built": (
+        "CUDA SETUP: Required library version not found: libbitsandbytes_cuda128.dll\n"
+        "Command '['C:\\\\t\\\\tcc.exe', 'C:\\\\t\\\\cuda_utils.c', '-lpython3']' returned non-zero exit status 1.\n",
+        "could not compile its helper",
+        "",
+    ),
     "old-windows-function": ("Windows Server 2008 R2\n" + NO_FUNCTION, "2008 R2", ""),
     "old-windows": ("Windows 7 x64\n" + NOT_FOUND, "names Windows 7", ""),
     "another-release-works": ("It works with foo==1.2.3\n" + NOT_FOUND, "foo==1.2.3 works", ""),

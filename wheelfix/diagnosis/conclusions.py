@@ -426,7 +426,6 @@ def by_end(log: Log | None) -> tuple[list[Symptom], list[Symptom]]:
     # Of warnings alone, those about a load say more than those about a part that programs do without.
     firm = [symptom for symptom in survived if "instead" not in symptom.details]
     ended = ended or [symptom for symptom in firm if symptom.code is not None] or firm
-    ended = ended or [symptom for symptom in survived if symptom.code is not None]
     # A build that takes another program is as good as before; a program that takes the CPU is slower.
     ended = ended or [symptom for symptom in survived if symptom.kind != "program"]
     return ended, [symptom for symptom in survived if symptom not in ended]

@@ -193,11 +193,8 @@ def explain_symptom(symptom: Symptom) -> Cause | None:
         # What PyTorch itself makes is on its index, and another reason is the true one.
         own = may_replace_a_build(symptom.details.get("building", ""))
         message = message if own else message_by_id(message.instead[1])
-    if message is not None and message.nvidia and _OF_NVIDIA.holds(symptom.details) is False:
-        # With the build of torch for another vendor's card it is no fault.
-        return (
-            None if symptom.survived else _message_cause(symptom, replace(message, fix=_OTHER_CARD, why="", command=""))
-        )
+    if message is not None and message.nvidia and symptom.survived and "vendor" in symptom.details:
+        return None  # with a build of torch for another vendor's card it is no fault
     if message is not None:
         return _message_cause(symptom, message)
     if "cause" in symptom.details:
@@ -209,13 +206,7 @@ def explain_symptom(symptom: Symptom) -> Cause | None:
     return _message_cause(symptom, message) if message else _cause(symptom, rule, _missing(symptom, rule))
 
 
-_OF_NVIDIA = Need("nvidia", "vendor", never=("amd", "intel", "directml"))
-_OTHER_CARD = "Keep this torch, and have the program use its device, or the CPU: a build for CUDA does not run here"
 _QUOTED = 120
-_USER_FILES = (
-    "Packages of the user's own folder (AppData\\Roaming\\Python) are mixed into the environment and come first: "
-    "set PYTHONNOUSERSITE=1, or uninstall torch there."
-)
 _NO_BUILD = (
     "Use a Python that it has wheels for: 64-bit, and neither too new nor too old; with an old pip, update pip first"
 )
@@ -231,12 +222,9 @@ def _message_cause(symptom: Symptom, message: Message) -> Cause:
     steps = (
         (replace(of_environment(step, symptom), rank=1),) if step else (Remedy(message.fix, "", message.why, rank=1),)
     )
-    known = fill(message.known, words)
-    if message.nvidia and "user_files" in symptom.details and "own_files" in symptom.details:
-        known += f" {_USER_FILES}"
     # That something failed is no cause.
     confidence = Confidence.GUESS if message.rank == "last" else Confidence.SURE
-    return Cause(message.id, fill(message.summary, words), known, missing, confidence, steps)
+    return Cause(message.id, fill(message.summary, words), fill(message.known, words), missing, confidence, steps)
 
 
 def cause_by_id(name: str, symptom: Symptom, missing: tuple[str, ...] = ()) -> Cause:
@@ -283,6 +271,9 @@ def of_environment(step: Remedy, symptom: Symptom) -> Remedy:
     host = symptom.details.get("host", "")
     if host in WITH_PYTHON and step.command.startswith("python -m pip ") and not step.when:
         return replace(step, when=f"it is run with the Python of {host}: another one has packages of its own")
+    if "windows" in symptom.details and step.command.startswith("winget "):
+        why = f"{step.why}; Windows {symptom.details['windows']} has no winget, but Microsoft's page has the installer"
+        return replace(step, command="", why=why)
     tool = _OF_A_TOOL.search(symptom.details.get("prefix", "") or environment_prefix(symptom.path or ""))
     if tool and (package := _ONE_PACKAGE.fullmatch(step.command)):
         # Another pip than that of the environment would be the one that runs.

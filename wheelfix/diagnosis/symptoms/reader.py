@@ -472,7 +472,7 @@ class _Notes:
             details |= {"user_site": environment_prefix(package_file), "prefix": others.pop()} if others else {}
         if own or "prefix" in details:
             prefix = own or details["prefix"]
-            details["environment"] = environment_kind(prefix)[0]
+            details |= {"environment": kind} if (kind := environment_kind(prefix)[0]) else {}
         symptom = replace(symptom, line=number, package=symptom.package or package, details=details)
         at, module, whole = self._imported
         if symptom.kind == "dll-load-failed" and number - at <= _IMPORT_REACH:

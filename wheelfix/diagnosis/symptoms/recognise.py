@@ -24,7 +24,7 @@ from wheelfix.diagnosis.symptoms.model import (
     tidy_path,
 )
 from wheelfix.diagnosis.symptoms.stream import RowIndex, WordIndex, alike, join_wrapped
-from wheelfix.knowledge.winerrors import code_of_sentence, is_ambiguous, squeeze, winerror, winerror_table
+from wheelfix.knowledge.winerrors import code_of_sentence, is_ambiguous, squeeze, winerror_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -83,12 +83,6 @@ _CODES = 0xFFFF
 """Numbers above it are NTSTATUS values."""
 
 
-def is_loader_code(code: int | None) -> bool:
-    """Whether a failed load can end with this code of Windows, and hardly anything else."""
-    error = winerror(code) if code is not None and code <= _CODES else None
-    return error is not None and not error.only_loads
-
-
 def _statuses(statuses: Iterable[int]) -> str:
     """A pattern for NTSTATUS values in the three ways in which they are printed."""
     numbers = [text for status in statuses for text in (f"0x{status:08x}", str(status), str(status - (1 << 32)))]
@@ -98,7 +92,7 @@ def _statuses(statuses: Iterable[int]) -> str:
 # ------------------------------------------------------------------------------------------ what stands before a match
 
 
-_QUOTE = "[\"'“”„«»‘’「」『』]?"
+_QUOTE = "[\"'`“”„«»‘’「」『』]?"
 # Patterns for a text that is read from right to left.
 _SENTENCE_BACKWARDS = regex(r"([^\r\n(]+)")
 _CARD_BACKWARDS = regex(r"\s([\w -]{1,60})")
@@ -145,7 +139,7 @@ def _parts() -> Mapping[str, str]:
     statuses = [code for code in errors if code > _CODES and code not in delayed]
     return {
         **tree["parts"],
-        "CODES": "|".join(str(code) for code in errors if is_loader_code(code)),
+        "CODES": "|".join(str(code) for code in errors if code <= _CODES and not is_ambiguous(code)),
         "AMBIGUOUS": "|".join(str(code) for code in errors if is_ambiguous(code)),
         "EXIT_STATUS": _statuses([*statuses, *tree["statuses"]["EXIT_STATUS"]]),
         "DELAY_STATUS": _statuses(delayed),
@@ -180,7 +174,9 @@ def _facts() -> RowIndex[Fact]:
 def facts_in(line: str) -> tuple[Fact, ...]:
     """Return what a line says about the machine and the program that it is from."""
     found = ((fact, fact.pattern.search(line)) for fact in _facts().near(line.lower()))
-    return tuple(replace(fact, value=fact.value or match["value"]) for fact, match in found if match)
+    return tuple(
+        replace(fact, value=fact.value or match["value"].replace("\\\\", "\\")) for fact, match in found if match
+    )
 
 
 def of_process(facts: dict[str, str]) -> dict[str, str]:
@@ -196,7 +192,7 @@ _HOLES = {
     "dll": rf"(?<![A-Za-z0-9_]){_QUOTE}(?=(?P<dlls>{_NAME}\.(?:dll|pyd)))(?P=dlls){_QUOTE}",
     "file": rf"(?<![\w\\/.]){_QUOTE}(?!\s)"
     rf"(?=(?P<path>(?:[A-Za-z]:)?[^\"“”„«»*?<>|:\r\n]{{1,260}}?\.(?:dll|pyd|exe)))(?P=path){_QUOTE}",
-    "symbol": rf"{_QUOTE}(?=(?P<d_symbol>[!#-&(-~]{{1,300}}))(?P=d_symbol){_QUOTE}",
+    "symbol": rf"{_QUOTE}(?=(?P<d_symbol>[!#-&(-_a-~]{{1,300}}))(?P=d_symbol){_QUOTE}",
 }
 _FORM_HOLE = regex(r"\{(\w+)\}")
 
@@ -339,7 +335,6 @@ WINDOW = 6
 _NEW_THOUGHT = regex(r"\s*(?:Traceback \(|File \"|During handling of|The above exception|\S*(?:Error|Exception): )")
 _FOLDERS = frozenset({"bin", "dlls", "lib", "library"})
 _HOLE = regex(r"\{[A-Za-z_]|%[sr]\b")
-_ONLY_NUMBER = regex(r"\s*\(?(\d{2,5})\)?[.\s]*")
 _ABSENT = regex("not (?:be )?found|cannot find|couldnt find|missing|找不到|找不着|見つかりません", re.IGNORECASE)
 _PROCEDURE = regex("proced|program|function|entry|symbol|程序|プロシージャ", re.IGNORECASE)
 _RETOLD = (
@@ -557,11 +552,7 @@ def _found(form: Form, match: re.Match[str]) -> Found | None:
     text = groups.get("text", "")
     known = read_sentence(text) if text.strip() else None
     confidence = form.confidence
-    found = _ONLY_NUMBER.fullmatch(text)
-    number = whole_number(found[1]) if found else None
-    if code is None and is_loader_code(number):
-        code = number
-    elif code is None and known is not None:
+    if code is None and known is not None:
         code = known.code
         confidence = max(confidence, known.confidence, key=list(Confidence).index)
     if _HOLE.search(groups.get("path", "") + groups.get("dlls", "")):
