@@ -26,6 +26,30 @@ LONG = "ERROR: Could not install packages due to an OSError: [Errno 2] No such f
 )
 
 CASES = {
+    "numpy-in-a-bundle": (
+        "C:\\Users\\d\\AppData\\Local\\Temp\\_MEI511\\numpy\\core\\overrides.py\n"
+        '  File "numpy\\core\\overrides.py", line 8, in <module>\n' + NOT_FOUND.replace("_core", "_multiarray_umath"),
+        "pip's NumPy has its OpenBLAS in numpy.libs",
+        "",
+    ),
+    "name-not-on-path": (
+        "C:\\foo is in my PATH\n"
+        '  File "C:\\Python38\\lib\\ctypes\\__init__.py", line 369, in __init__\n'
+        "FileNotFoundError: Could not find module 'foo.dll' (or one of its dependencies). Try using the full path.\n",
+        "ctypes does not search PATH",
+        "",
+    ),
+    "extension-of-sqlite": (
+        "conn.load_extension('C:\\x\\mod_foo')\nsqlite3.OperationalError: The specified module could not be found.\n",
+        "SQLite did not load its extension mod_foo",
+        "",
+    ),
+    "bundle-built-here": (
+        "I made it with PyInstaller.\nC:\\t\\_MEI511\\VCRUNTIME140.dll is either not designed to run on Windows or it "
+        "contains an error.\n",
+        "UPX, and files of an earlier build",
+        "",
+    ),
     "card-of-another-vendor": (
         "Radeon RX 6700 XT\nAssertionError: Torch not compiled with CUDA enabled\n",
         "not one of NVIDIA's",

@@ -431,7 +431,13 @@ def in_circumstances(cause: Cause, facts: Mapping[str, str], symptom: Symptom | 
     symptom = symptom or Symptom("", details=facts)
     words = words_for(symptom, cause.likely_missing)
     names, package = " ".join((symptom.file, *symptom.dlls)), words["package"]
-    about = {"code": str(symptom.code or ""), "names": names, "owner": owner_of_package(package), "package": package}
+    about = {
+        "code": str(symptom.code or ""),
+        "kind": symptom.kind,
+        "names": names,
+        "owner": owner_of_package(package),
+        "package": package,
+    }
     about |= {"prefix": words["prefix"]} if words["prefix"] else {}
     facts = {**facts, **symptom.details, **about}
     said = "".join(f"{name}={value};" for name, value in sorted(facts.items()))

@@ -154,6 +154,8 @@ def read_versions(text: str, about: Iterable[str]) -> tuple[str, ...]:
         said = "heading" in one.re.groupindex or "said" in groups
         required = "glued" not in groups and groups.keys() & {"wanted", "archive"}
         spelled = shown.isalnum() and sum(map(str.isupper, shown)) > 1 and one["version"].count(".") > 1
+        if name == "python" and one["version"][0] not in "23":
+            continue  # the release of a package that is called so: "OpenSlide Python version 1.1.2"
         if name in known or required or ((said or spelled) and name not in _NO_PROGRAM):
             more = _MORE.findall(groups.get("more", ""))
             found.setdefault(name, []).extend((shown, version) for version in (one["version"], *more))
