@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.rules.subjects import SITE, dll, edge, linked, loads, run, subject
@@ -11,11 +9,10 @@ from tests.support.environments import install, lay
 from tests.support.tables import named_cases
 from tests.support.wheels import build_wheel
 from tools.forge import forge_dll
-from wheelfix import scan
 from wheelfix.base.options import ScanOptions
 from wheelfix.base.values import replace
 from wheelfix.exam.scan import scan_all
-from wheelfix.model import Alone, LoadEvent, LoadOutcome, ScanReport, Verdict
+from wheelfix.model import Alone, LoadEvent, LoadOutcome, Verdict
 from wheelfix.rules.failures import visible_failure
 from wheelfix.rules.registry import with_allowed
 
@@ -213,42 +210,3 @@ def test_what_the_code_sees_to_is_said():
     (found,) = run(subject({FIRST: dll()}, events=[outcome(FIRST, sure=True)]))
     assert str(found.severity) == "info"
     assert found.message.endswith("the package's own code imports those first")
-
-
-def wheel_of_two(folder: Path, init: str, *, name: str = "mesher") -> ScanReport:
-    """A wheel with the packages mesh, which has a DLL, and meshcore, whose module needs it."""
-    files = {
-        "mesh/__init__.py": init,
-        "mesh/meshlib.dll": "",
-        "meshcore/__init__.py": "from ._core import *\n",
-        "meshcore/_core.pyd": "imports meshlib.dll",
-    }
-    return scan(build_wheel(folder, name, files=files))
-
-
-ADDS = "import os\nos.add_dll_directory(os.path.dirname(__file__))\n"
-
-
-def test_a_package_that_another_one_prepares(tmp_path):
-    """netgen-mesher was called broken: ``import netgen`` works, ``import pyngcore`` alone does not."""
-    report = wheel_of_two(tmp_path, ADDS + "from meshcore import _core\n")
-    (found,) = (item for item in report.findings if item.code == "WF327")
-    assert (report.verdict, report.first_failure) == (Verdict.RISKY, None)
-    assert found.message == (
-        "'import meshcore' fails with error 126 (_core.pyd -> meshlib.dll) unless mesh was imported before; mesh "
-        "prepares that, and imports meshcore itself"
-    )
-
-
-@named_cases(
-    "init, name",
-    {
-        "nothing imports it": (ADDS, "mesher"),
-        "imported too early": ("import meshcore\n" + ADDS, "mesher"),
-        "the package of the distribution's name": (ADDS + "import meshcore\n", "meshcore"),
-    },
-)
-def test_a_package_that_no_other_one_prepares(init, name, tmp_path):
-    report = wheel_of_two(tmp_path, init, name=name)
-    assert report.verdict is Verdict.BROKEN
-    assert "WF327" not in [item.code for item in report.findings]
