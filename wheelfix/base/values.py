@@ -88,6 +88,7 @@ def as_tree(value: Any) -> Any:
     return {key: as_tree(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
+_hints = functools.cache(get_type_hints)
 _JSON = {str: "text", int: "a number", bool: "true or false"}
 
 
@@ -113,7 +114,7 @@ def from_tree(kind: type[T], tree: object, path: str = "", *, others: bool = Fal
 def _with_fields(kind: Any, tree: object, path: str, others: bool) -> Any:
     if not isinstance(tree, dict):
         raise ValueError(f"{path or 'it'} should be an object")
-    hints: Mapping[str, Any] = get_type_hints(kind)
+    hints = _hints(kind)
     if not others and (unknown := sorted(set(tree) - set(hints))):
         raise ValueError(f"{path or 'it'} has the unknown field {unknown[0]}")
     names = [name for name in tree if name in hints]

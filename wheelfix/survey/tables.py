@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import json
 import os
 import re
@@ -13,7 +12,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from wheelfix.base.inputfiles import own_data
-from wheelfix.base.parsing import read_json, whole_number
+from wheelfix.base.parsing import close_words, read_json, whole_number
 from wheelfix.base.values import frozen
 from wheelfix.errors import EnvironmentFailure, InputError, UsageError, import_extra
 from wheelfix.knowledge.targets import NAMES, known_target, presence
@@ -365,7 +364,7 @@ def ask(folder: Path, text: str, values: Sequence[str] = ()) -> QueryResult:
     question = questions().get(text)
     wanted = question.parameters if question else ()
     if question is None and " " not in text.strip():
-        near = difflib.get_close_matches(text.strip(), questions(), 1)
+        near = close_words(text.strip(), questions(), 1)
         raise UsageError(
             f"{text.strip()!r} is neither a named question nor SQL",
             hint=f"did you mean {near[0]}?" if near else f"named questions: {', '.join(questions())}",
