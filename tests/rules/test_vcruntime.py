@@ -116,6 +116,7 @@ def test_a_wheel_that_counts_on_the_runtime_of_the_machine(linker, symbols, load
     ],
 )
 def test_pythons_own_runtime_is_there_before(version, expected):
+    """blosc 1.11.4 has vcruntime140.dll 14.44 beside blosc.dll."""
     path = SITE + "pkg/vcruntime140.dll"
     thing = subject({PYD: dll("VCRUNTIME140.dll"), path: dll()}, versions={path: version})
     assert codes(thing) == expected

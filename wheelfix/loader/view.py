@@ -124,7 +124,6 @@ class FileView:
         """The same for what is known of single Python files; the view after a plan shares it, which changes none."""
         self.details: dict[tuple[object, str], Any] = {}
         """What takes most of an image to read, such as its version, by what reads it and by path."""
-        self._open: tuple[str, ByteSource] | None = None
         self._folders: dict[str, dict[str, str]] = {}
         for path in self._files:
             self._folders.setdefault(fold(parent(path)), {}).setdefault(fold(base_name(path)), path)
@@ -263,16 +262,11 @@ class FileView:
         return facts
 
     def detail(self, read: Callable[[ByteSource], _Detail], path: str) -> _Detail | None:
-        """What a function reads from an image, once; None for what is not one.
-
-        The image that was asked about last stays open: what was inflated of it serves the next question.
-        """
+        """What a function reads from an image, once; None for what is not one."""
         if (read, path) not in self.details:
             if not isinstance(self.image(path), Image):
                 return None
-            if self._open is None or self._open[0] != path:
-                self._open = path, self.source(path)
-            self.details[read, path] = read(self._open[1])
+            self.details[read, path] = read(self.source(path))
         found: _Detail = self.details[read, path]
         return found
 
