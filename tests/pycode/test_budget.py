@@ -25,7 +25,7 @@ from wheelfix.pycode.budget import (
     MAX_DOTS,
     MAX_LINKS,
     CodeBudget,
-    KeptTrees,
+    Kept,
     budget_of,
     count_tokens,
     is_too_deep,
@@ -190,7 +190,7 @@ def test_what_is_given_to_the_parser(source, expected):
 
 
 def test_a_tree_that_is_kept_takes_room_once():
-    kept = KeptTrees(room=10)
+    kept = Kept(room=10)
     for _ in range(2):
         kept.add("a.py", ast.parse(""), 6)
     assert (kept.room, list(kept.by_path)) == (4, ["a.py"])

@@ -47,6 +47,6 @@ def test_more_than_is_kept_is_read_again():
     for name in (*names, *names):
         assert len(python_source(view, name)) == size
     assert max(opened.values()) == 2
-    larger, opened = counted(make_view({CODE: b"#" * (size + 1)}))
+    larger, opened = counted(make_view({CODE: b"#" * (MOST_KEPT + 1)}))
     assert python_source(larger, CODE) == python_source(larger, CODE)
     assert opened == {CODE: 2}

@@ -15,7 +15,7 @@ from wheelfix.pe.image import read_image
 from wheelfix.streams.pool import Task, WorkerPool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from wheelfix.loader.places import InstalledSet
 
@@ -197,8 +197,8 @@ class FileView:
         known: dict[str, str | None] = self.notes.setdefault("modules", {})
         if module not in known:
             path = f"{SITE_PACKAGES}/{module.replace('.', '/')}"
-            package = self._extensions(path).get("__init__") or self._own(f"{path}/__init__.py")
-            found = package or self._extensions(parent(path)).get(base_name(path)) or self._own(f"{path}.py")
+            package = [*self.extensions(f"{path}/__init__")[-1:], self._own(f"{path}/__init__.py")]
+            found = next(filter(None, [*package, *self.extensions(path)[-1:], self._own(f"{path}.py")]), "")
             known[module] = found or ("" if self._is_folder(fold(path)) else None)
         return known[module]
 
@@ -216,13 +216,19 @@ class FileView:
     def _sorted_folders(self) -> list[str]:
         return sorted(self._folders)
 
-    def _extensions(self, folder: str) -> Mapping[str, str]:
-        """The extension modules in a folder by name; made once, as code asks for the modules of one folder."""
-        known: dict[str, dict[str, str]] = self.notes.setdefault("extensions", {})
+    def extensions(self, start: str) -> Sequence[str]:
+        """The extension modules of one name in a folder, several if they are for several Pythons.
+
+        Those of a folder are found once, as code asks for the modules of one folder.
+        """
+        known: dict[str, dict[str, list[str]]] = self.notes.setdefault("extensions", {})
+        folder = parent(start)
         if folder not in known:
-            files = (file for file in self.in_folder(folder) if file.endswith(".pyd"))
-            known[folder] = {base_name(file).partition(".")[0]: file for file in files}
-        return known[folder]
+            known[folder] = {}
+            for file in self.in_folder(folder):
+                if file.endswith(".pyd"):
+                    known[folder].setdefault(base_name(file).partition(".")[0], []).append(file)
+        return known[folder].get(base_name(start), ())
 
     def source(self, path: str) -> ByteSource:
         """The bytes of a file."""

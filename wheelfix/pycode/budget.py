@@ -6,7 +6,7 @@ import ast
 import math
 import re
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wheelfix.base.parsing import regex
 from wheelfix.base.values import dataclass, field
@@ -203,17 +203,17 @@ def _is_deep(statement: bytes) -> bool:
 
 
 @dataclass
-class KeptTrees:
-    """The syntax trees of files that others import; the packages of a set share them."""
+class Kept:
+    """What is kept of files for the next who asks, as long as there is room; the packages of a set share it."""
 
-    by_path: dict[str, ast.Module] = field(default_factory=dict)
+    by_path: dict[str, Any] = field(default_factory=dict)
     room: int = KEPT_TOKENS
 
-    def add(self, path: str, tree: ast.Module, tokens: int) -> None:
-        """Keep a tree if there is room."""
-        if path not in self.by_path and tokens <= self.room:
-            self.room -= tokens
-            self.by_path[path] = tree
+    def add(self, path: str, what: object, size: int) -> None:
+        """Keep the source or the syntax tree of a file if there is room."""
+        if path not in self.by_path and size <= self.room:
+            self.room -= size
+            self.by_path[path] = what
 
 
 @dataclass
@@ -229,7 +229,7 @@ class CodeBudget:
     """Files in which there are words of code that loads DLLs or adds folders."""
     results: dict[str, object] = field(default_factory=dict)
     """What was read from a file, so that the packages of a set do not read it again."""
-    trees: KeptTrees = field(default_factory=KeptTrees)
+    trees: Kept = field(default_factory=Kept)
 
     def parse(self, source: str, path: str) -> ast.Module | None:
         """Return the syntax tree of a file, which is looked at from its begin to its end; None, with a note why."""
@@ -255,8 +255,9 @@ class CodeBudget:
             return None
 
     def _parsed(self, source: str, path: str) -> ast.Module:
-        if path in self.trees.by_path:
-            return self.trees.by_path[path]
+        tree: ast.Module | None = self.trees.by_path.get(path)
+        if tree is not None:
+            return tree
         tokens = count_tokens(source)
         if tokens > FILE_TOKENS:
             raise OutOfBudget("it has too many tokens")
@@ -283,7 +284,7 @@ class CodeBudget:
 def separate_budget(view: FileView) -> CodeBudget:
     """Return a budget for one question about the package, so that others keep theirs; trees are shared."""
     room = KEPT_TOKENS if view.beside is None else KEPT_IN_SETS
-    trees: KeptTrees = view.code_notes.setdefault("trees", KeptTrees(room=room))
+    trees: Kept = view.code_notes.setdefault("trees", Kept(room=room))
     return CodeBudget(trees=trees)
 
 

@@ -577,7 +577,7 @@ MACHINE: dict[str, LibraryFunction] = {
 MAX_PATTERN = 200
 MAX_SUBJECT = 300
 _FLAGS = {"I": re.IGNORECASE, "IGNORECASE": re.IGNORECASE, "M": re.MULTILINE, "MULTILINE": re.MULTILINE}
-_MATCHING = ("match", "search", "fullmatch", "findall", "finditer", "sub", "split")
+_MATCHING = ("match", "search", "fullmatch", "findall")
 _OF_MATCH = ("group", "groups", "groupdict", "start", "end", "span")
 
 
@@ -598,8 +598,7 @@ def _compiled(pattern: PyValue, flags: PyValue) -> re.Pattern[str] | None:
 
 def _asked(kind: str) -> LibraryFunction:
     def made(call: Call) -> PyValue:
-        flags = call.get(2, "flags", None) if kind not in ("sub", "split") else call.words.get("flags")
-        return matched(call._replace(args=call.args[1:]), _compiled(call.get(0), flags), kind)
+        return matched(call._replace(args=call.args[1:]), _compiled(call.get(0), call.get(2, "flags", None)), kind)
 
     return made
 
@@ -610,19 +609,15 @@ def matched(call: Call, found: PyValue, kind: str) -> PyValue:
         if kind not in _OF_MATCH or any(one is UNKNOWN for one in call.args):
             return UNKNOWN
         return attempt(getattr(found, kind), *call.args)
-    texts = call.args[:2] if kind == "sub" else call.args[:1]
-    known = all(isinstance(one, str) and len(one) <= MAX_SUBJECT for one in texts)
-    if not isinstance(found, re.Pattern) or kind not in _MATCHING or not known or not texts:
+    text = call.get(0)
+    known = isinstance(found, re.Pattern) and isinstance(text, str) and len(text) <= MAX_SUBJECT
+    if not known or kind not in _MATCHING:
         return UNKNOWN
-    work = matching_work(found.pattern, len(texts[-1]), search=kind not in ("match", "fullmatch"))
+    work = matching_work(found.pattern, len(text), search=kind not in ("match", "fullmatch"))
     if work > MAX_MATCHING:
         return UNKNOWN
     call.run.step(work >> 10)
-    try:
-        answer = getattr(found, kind)(*texts)
-    except (re.error, IndexError):
-        raise error("re.error") from None
-    return Iteration(answer) if kind == "finditer" else answer
+    return getattr(found, kind)(text)
 
 
 def _compile(call: Call) -> PyValue:

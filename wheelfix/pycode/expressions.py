@@ -157,11 +157,11 @@ class ExpressionValues:
         found = self.value(node.value)
         spec = self.value(node.format_spec) if node.format_spec is not None else ""
         if node.conversion in (ord("r"), ord("a")):
-            return self.printed(repr, found) if spec == "" else UNKNOWN
-        text = self.text_of(found)
-        if spec == "" or not isinstance(spec, str) or len(spec) > 4 or not isinstance(found, str | int):
-            return text if spec == "" else UNKNOWN
-        return attempt(format, found, spec)
+            found = self.printed(repr, found)
+        elif not isinstance(found, str | int | float):
+            found = self.text_of(found)
+        known = isinstance(found, str | int | float) and isinstance(spec, str) and len(spec) <= 4
+        return attempt(format, found, spec) if known else UNKNOWN
 
     def _percent(self, text: str | bytes, args: PyValue) -> PyValue:
         given = args if isinstance(args, tuple) else (args,)

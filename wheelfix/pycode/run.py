@@ -19,7 +19,7 @@ from wheelfix.pycode.budget import (
     MAX_TEXT,
     PYTHON_ERRORS,
     CodeBudget,
-    KeptTrees,
+    Kept,
     TooLarge,
     WrongIndent,
     parts_of,
@@ -479,7 +479,7 @@ class PythonRun:
         """Whether all code of other distributions is followed, and not only files that name what loads DLLs."""
         self.steps = 0
         self.most_steps = steps
-        trees = machine.view.code_notes.setdefault("trees", KeptTrees())
+        trees = machine.view.code_notes.setdefault("trees", Kept())
         self.budget = CodeBudget(tokens=MAX_TOKENS, trees=trees)
         self.budget_of_others = CodeBudget(tokens=MAX_TOKENS_OF_OTHERS, trees=trees)
         self.environment: Namespace = Namespace({}, {}, "")

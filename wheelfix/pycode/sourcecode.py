@@ -13,11 +13,10 @@ import unicodedata
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wheelfix.base.parsing import regex
-from wheelfix.base.values import dataclass, field
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.view import SITE_PACKAGES, FileView
 from wheelfix.model import Machine
-from wheelfix.pycode.budget import CodeBudget, budget_of, is_lazy
+from wheelfix.pycode.budget import CodeBudget, Kept, budget_of, is_lazy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -48,21 +47,6 @@ MOST_KEPT = 12 << 20
 """Bytes that are kept; the code of most packages is smaller, and that of the others is read again."""
 
 
-@dataclass
-class _Kept:
-    data: dict[str, bytes] = field(default_factory=dict)
-    size: int = 0
-
-    def add(self, path: str, data: bytes) -> None:
-        """Keep a file, and drop the oldest ones if there are too many bytes."""
-        if len(data) > MOST_KEPT // 4:
-            return
-        self.data[path] = data
-        self.size += len(data)
-        while self.size > MOST_KEPT:
-            self.size -= len(self.data.pop(next(iter(self.data))))
-
-
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 """The fields of a statement that have statements in them."""
 
@@ -82,11 +66,11 @@ def once_for_node(find: Callable[[Any], _Taken]) -> Callable[[Any], _Taken]:
 
 def python_source(view: FileView, path: str) -> bytes:
     """Return the bytes of a file of a view; views of the same files share what is kept."""
-    kept: _Kept = view.code_notes.setdefault("sources", _Kept())
-    data = kept.data.get(path)
+    kept: Kept = view.code_notes.setdefault("sources", Kept(room=MOST_KEPT))
+    data: bytes | None = kept.by_path.get(path)
     if data is None:
         data = view.source(path).read_at(0, view.file(path).size)
-        kept.add(path, data)
+        kept.add(path, data, len(data))
     return data
 
 

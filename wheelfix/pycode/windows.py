@@ -262,25 +262,14 @@ class ViewFiles:
 
     def _compiled(self, start: str) -> str:
         """The extension module of a name that the Python of the target imports; empty if there is none."""
-        stem = base_name(start)
-        names = self._named_in(fold(parent(start))).get(stem, [])
         python = self.profile.python
         tag = f".cp{python[0]}{python[1]}" if python is not None else ".cp"
         own = (f"{tag}-", f"{tag}t-") if python is not None else (tag,)  # 313t: free-threaded
-        for name in sorted(names, key=len, reverse=True):
-            rest = name[len(stem) :].lower()
-            if rest == ".pyd" or (rest.startswith(own) and rest.endswith(".pyd")):
-                return f"{parent(start)}/{name}"
+        for path in sorted(self.view.extensions(start), key=len, reverse=True):
+            rest = path[len(start) :].lower()
+            if rest == ".pyd" or rest.startswith(own):
+                return path
         return ""
-
-    def _named_in(self, folder: str) -> dict[str, list[str]]:
-        """The names in a folder, by their part before the first dot."""
-        known: dict[str, dict[str, list[str]]] = self.view.notes.setdefault("names by stem", {})
-        if folder not in known:
-            known[folder] = {}
-            for name in self._children.get(folder, {}):
-                known[folder].setdefault(name.partition(".")[0], []).append(name)
-        return known[folder]
 
     def finds(self, name: str) -> bool | None:
         """Whether a bare name is found: in Windows, the Visual C++ runtime, or beside Python."""
