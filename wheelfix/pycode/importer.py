@@ -122,14 +122,8 @@ class Importer:
     def _name_from(self, origin: str, module: PyValue, name: str) -> PyValue:
         if not isinstance(module, CodeModule):
             return self.run.attributes.attribute(module, name) if isinstance(module, Native) else UNKNOWN
-        if isinstance(module.names.get(name), ImportedName):
-            return self.used(module.names, name)
-        if self.run.reading is not None and self._file_of(f"{origin}.{name}", module):
-            return self.import_module(f"{origin}.{name}")
         if name in module.names:
-            return module.names[name]
-        if self.run.reading is not None:
-            return UNKNOWN
+            return self.used(module.names, name)
         found = self._if_it_has(module, name)  # Python asks it before it looks for a submodule
         if found is not None:
             return found
@@ -137,7 +131,7 @@ class Importer:
             return self.import_module(f"{origin}.{name}")
         if "<star>" in module.names:
             return self._from_star(module, name)
-        if not isinstance(module.names.get("__getattr__"), CodeFunction | None):
+        if self.run.reading is not None or not isinstance(module.names.get("__getattr__"), CodeFunction | None):
             return UNKNOWN  # lazy_loader made it for skimage.data
         self._need_usual_path(module, f"{origin}.{name}")
         failure = LoadFault("name", f"{origin}.{name}", None)
@@ -414,9 +408,8 @@ class Importer:
         """A name of a module of the package."""
         if name in module.names:
             return self.used(module.names, name)
-        full = f"{module.name}.{name}"
         if self.run.reading is not None and name != "__dict__":
-            return self.import_module(full) if self.run.machine.files.module(full) else UNKNOWN
+            return self._name_from(module.name, module, name)
         if name == "__dict__":
             return UNKNOWN if module.is_compiled else module.names
         found = self._from_getattr(module, name)
