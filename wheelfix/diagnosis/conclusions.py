@@ -210,46 +210,21 @@ _NEEDS_A_WHEEL = regex(r"wheelfix (?:scan|repair)(?: --[\w-]+(?: \w+)?)? dist\\"
 
 def conclude(gathered: GatheredEvidence, trusted_roots: Path | None) -> Diagnosis:
     """Return what the evidence shows."""
-    cases = gathered.cases
-    explained: list[_Proof] = []
-    for one in (one for recording in gathered.recordings for one in explain_recording(recording, cases)):
-        explained.append((one, next((case for case in cases if case.name == one.package), None)))
-    recorded = len(explained)
-    ended, survived = by_end(gathered.log)
-    for symptom in ended:
-        explained += _explain(symptom, gathered)
-    # A line that only says that a load failed, where another one says why or what.
-    telling = [proof for proof in explained if not _says_only_that_it_failed(proof[0])]
-    if any(one.cause.confidence is not Confidence.GUESS for one, _ in telling):
-        explained = telling
-    # A driver that refuses what a toolkit compiled shows that the toolkit was found at last.
-    refused = max(
-        (one.symptom.line for one, _ in explained if one.symptom and one.cause.id == "driver-too-old"), default=0
-    )
-    explained = [
-        proof
-        for proof in explained
-        if not (proof[0].symptom and proof[0].symptom.line < refused and proof[0].cause.id in _TOOLKIT)
+    cases, log = gathered.cases, gathered.log or Log()
+    recorded = [
+        (one, next((case for case in cases if case.name == one.package), None))
+        for recording in gathered.recordings
+        for one in explain_recording(recording, cases)
     ]
-    told = [one.cause for one, _ in explained]
-    # What is known about the text, and refuted by the files, is not answered with the text again.
-    if (told or not ended) and (general := _explain_error(gathered, told)):
-        explained = [(general, None), *(proof for proof in explained if proof[0].cause.id not in (*_VAGUE, "no-wheel"))]
-    shown = {one.cause.likely_missing + one.chain for one, case in explained if case is not None}
-    for case in cases:
-        for fault in faults(case):
-            known = fault.cause.likely_missing + fault.chain in shown or _is_explained(fault, explained)
-            if not known and not _loaded_in_record(fault, gathered):
-                explained.append((fault, gathered.case_of(fault, case)))
-    rest = sorted(explained[recorded:], key=lambda proof: _order(proof, gathered.log))
+    ended, survived = by_end(gathered.log)
+    rest = sorted(_proofs(recorded, ended, gathered), key=lambda proof: _order(proof, gathered.log))
     unique, seen = list[_Proof](), set[str]()
-    for one, where in [*explained[:recorded], *rest]:
+    for one, where in [*recorded, *rest]:
         here = one if where else _in_circumstances(one, gathered.log)
         same = {one.cause.summary, here.cause.summary}
         if not same & seen and not (where is None and _is_one_more(here, unique)):
             unique.append((here, where))
         seen |= same
-    log = gathered.log or Log()
     unique[:1] = [(one if case else _with_pair(one, log), case) for one, case in unique[:1]]
     causes = tuple(one for one, _ in unique)
     steps = [_reinstall(case) for symptom in gathered.symptoms for case in cases if _is_gone(symptom, case)]
@@ -280,6 +255,35 @@ def conclude(gathered: GatheredEvidence, trusted_roots: Path | None) -> Diagnosi
         notes=tuple(dict.fromkeys([*gathered.notes, *done, *_remarks(gathered, causes)])),
         sound=bool(cases) and not failing and not severities & {Severity.ERROR, Severity.UNSURE},
     )
+
+
+def _proofs(recorded: Sequence[_Proof], ended: Sequence[Symptom], gathered: GatheredEvidence) -> list[_Proof]:
+    """Return what is behind the errors of the text, and the faults of the files, besides what a recording shows."""
+    explained = [proof for symptom in ended for proof in _explain(symptom, gathered)]
+    # A line that only says that a load failed, where another one says why or what.
+    telling = [proof for proof in explained if not _says_only_that_it_failed(proof[0])]
+    if any(one.cause.confidence is not Confidence.GUESS for one, _ in (*recorded, *telling)):
+        explained = telling
+    # A driver that refuses what a toolkit compiled shows that the toolkit was found at last.
+    refused = max(
+        (one.symptom.line for one, _ in explained if one.symptom and one.cause.id == "driver-too-old"), default=0
+    )
+    explained = [
+        proof
+        for proof in explained
+        if not (proof[0].symptom and proof[0].symptom.line < refused and proof[0].cause.id in _TOOLKIT)
+    ]
+    told = [one.cause for one, _ in (*recorded, *explained)]
+    # What is known about the text, and refuted by the files, is not answered with the text again.
+    if (told or not ended) and (general := _explain_error(gathered, told)):
+        explained = [(general, None), *(proof for proof in explained if proof[0].cause.id not in (*_VAGUE, "no-wheel"))]
+    shown = {one.cause.likely_missing + one.chain for one, case in (*recorded, *explained) if case is not None}
+    for case in gathered.cases:
+        for fault in faults(case):
+            known = fault.cause.likely_missing + fault.chain in shown
+            if not (known or _is_explained(fault, (*recorded, *explained)) or _loaded_in_record(fault, gathered)):
+                explained.append((fault, gathered.case_of(fault, case)))
+    return explained
 
 
 def _is_one_more(explained: Explained, unique: list[_Proof]) -> bool:

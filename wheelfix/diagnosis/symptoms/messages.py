@@ -360,7 +360,6 @@ def words_for(symptom: Symptom, missing: tuple[str, ...], *, candidates: bool = 
         **_card_words(symptom),
         "program": symptom.details.get("program", ""),
         "tags": described_tags(symptom.excerpt),
-        "script": "script.py",
         "interpreter": symptom.details.get("interpreter", ""),
     }
 
@@ -512,12 +511,10 @@ def _version_words(symptom: Symptom) -> dict[str, str]:
     """The versions that met."""
     details = symptom.details
     built, running = details.get("built", ""), details.get("running", "")
-    both = bool(built and running)
     serves = whole_number(running) if len(running) == len("12040") else None
     return {
-        "version_pair": f": built for {built}, found {running}" if both else "",
+        "version_pair": _pair_of_versions(details),
         "numpy_newer": quoted("numpy<2") if _OF_NUMPY_1.match(built or details.get("numpy_release", "")) else "numpy",
-        "numpy_versions": _numpy_pair(details),
         "torch_cuda": again("torch", "", TorchBuild.parse(built)) if running.endswith("+cpu") else "",
         "python": details.get("python", ""),
         "for_python": details.get("for_python", ""),
@@ -527,23 +524,15 @@ def _version_words(symptom: Symptom) -> dict[str, str]:
     }
 
 
-def _numpy_pair(details: Mapping[str, str]) -> str:
-    """The releases of NumPy, or the sizes of a type in them, that do not fit."""
-    for first, second, words in (
-        ("built", "running", ": built for {}, running with {}"),
-        ("header", "object", ": it expects {}, and finds {}"),
-    ):
-        if details.get(first) and details.get(second):
-            return words.format(*(_numpy_of(details, name) for name in (first, second)))
-    return ""
-
-
-def _numpy_of(details: Mapping[str, str], name: str) -> str:
-    """A release of NumPy, or a size of a type: that of numpy.dtype tells the release."""
-    if name not in ("header", "object"):
-        return details[name]
-    release = {"96": " (NumPy 1)", "88": " (NumPy 2)"}.get(details[name], "")
-    return f"{details[name]} bytes{release if details.get('type') == 'numpy.dtype' else ''}"
+def _pair_of_versions(details: Mapping[str, str]) -> str:
+    """The releases that do not go together, or the sizes of a type in them; that of numpy.dtype tells the release."""
+    if details.get("built") and details.get("running"):
+        return f": built for {details['built']}, found {details['running']}"
+    if not (details.get("header") and details.get("object")):
+        return ""
+    releases = {"96": " (NumPy 1)", "88": " (NumPy 2)"} if details.get("type") == "numpy.dtype" else {}
+    first, second = (f"{size} bytes{releases.get(size, '')}" for size in (details["header"], details["object"]))
+    return f": it expects {first}, and finds {second}"
 
 
 def _card_words(symptom: Symptom) -> dict[str, str]:
