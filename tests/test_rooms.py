@@ -74,6 +74,15 @@ def place_of(name: str) -> int:
     return PLACES[name] if name in PLACES else PLACES[name.partition(".")[0]]
 
 
+def test_a_room_says_what_each_of_its_modules_is_for_and_names_no_other():
+    for room in {path.parent for name, path in modules().items() if "." in name} - {PACKAGE / "loader" / "packages"}:
+        words = set(
+            re.findall(r"``(\w+)``", ast.get_docstring(ast.parse((room / "__init__.py").read_text("utf-8"))) or "")
+        )
+        has = {path.stem for path in room.glob("*.py") if path.stem != "__init__"}
+        assert words == has, f"{room.name}/__init__.py: {sorted(words ^ has)}"
+
+
 def test_every_room_has_its_place():
     assert {name.partition(".")[0] for name in modules() if name} == {name for name in PLACES if "." not in name}
 
