@@ -40,8 +40,9 @@ LOAD_TIME = {
     "WF311",
     "WF314",
     "WF315",
+    "WF332",
 }
-"""Findings about what makes a load fail."""
+"""Findings about what makes a load, or an import, fail."""
 PLAIN = ScanOptions(jobs=1, roots=RootOptions(discover=False))
 FILTERS = (
     {"ignore": ("WF301",)},

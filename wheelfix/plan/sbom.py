@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-import uuid
 from typing import TYPE_CHECKING, Any
 
 from wheelfix import __version__
@@ -104,11 +103,18 @@ def _component(addition: Addition) -> JsonObject:
 
 
 def _identity(plan: Plan) -> str:
-    """A UUID that is the same for the same wheel and the same additions."""
+    """A UUID that is the same for the same wheel and the same additions.
+
+    It is of version 4, made without the module ``uuid``, which takes 5 ms to import.
+    """
     digest = hashlib.sha256(plan.wheel.directory_sha256.encode())
     for addition in plan.additions:
         digest.update(f"{addition.target}\0{addition.sha256}\0".encode())
-    return str(uuid.UUID(bytes=digest.digest()[:16], version=4))
+    octets = bytearray(digest.digest()[:16])
+    octets[6] = octets[6] & 0x0F | 0x40
+    octets[8] = octets[8] & 0x3F | 0x80
+    parts = (octets[:4], octets[4:6], octets[6:8], octets[8:10], octets[10:])
+    return "-".join(part.hex() for part in parts)
 
 
 def with_signed(document: bytes, signed: Mapping[str, tuple[str, Signature]]) -> bytes | None:
