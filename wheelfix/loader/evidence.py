@@ -103,11 +103,8 @@ class PackageHabits:
 
         An import is followed only where a file that it may run names such a module, which few do.
         """
-        for top, missing in self._missing.items():
-            if missing.named or missing.perhaps:
-                yield from missing.needed(self.followed.of(top))
-            yield from missing.below(self.followed.may_be_chosen)
-            yield from missing.for_users()
+        for missing in self._missing.values():
+            yield from missing.needed(self.followed)
 
     def absent_of_others(self) -> Iterator[tuple[str, str, bool]]:
         """The modules of others for want of which the import of a package ends, whether they are required or not.

@@ -351,16 +351,6 @@ class FollowedImports:
             return False
         return not self._is_done_without(path, {path})
 
-    def may_be_chosen(self, path: str) -> bool:
-        """Whether code has the whole name of a package as a string, as that of one of several that it chooses from.
-
-        zmq has a backend for PyPy, whose module is built only for that. What the package calls itself is no choice.
-        """
-        module, folder = _module(path), f"{parent(path)}/"
-        named = python_code(self._view, (module.rpartition(".")[2].encode(),))
-        others = ((file, source) for file, source in named if not file.startswith(folder))
-        return any(named_in_strings(source, file, module, self._budget) for file, source in others)
-
     def _is_done_without(self, path: str, seen: set[str]) -> bool:
         """Whether some file of the package imports a file, and every one that does goes on without it."""
         users = [*itertools.islice((file for file in self._importers(path) if file not in seen), MAX_IMPORTERS)]

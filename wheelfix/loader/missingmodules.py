@@ -1,11 +1,14 @@
-"""The modules of a package itself that importing it needs, and that no file is: they were left out of the wheel."""
+"""The modules of a package itself that importing it needs, and that no file is: they were left out of the wheel.
+
+The text of import statements only says which names no file is, and which imports have to be followed for them. How a
+followed import ends decides; only where that is not known do the statements that run under no condition count.
+"""
 
 from __future__ import annotations
 
-import functools
 import itertools
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from wheelfix.base.parsing import regex
 from wheelfix.loader.packageloading import module_name
@@ -21,6 +24,7 @@ from wheelfix.pycode.sourcecode import (
     before_definitions,
     counts,
     defined_names,
+    has_word,
     imported_first,
     is_standard,
     python_source,
@@ -28,21 +32,18 @@ from wheelfix.pycode.sourcecode import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from wheelfix.loader.followed import FollowedImports
     from wheelfix.loader.view import FileView
-    from wheelfix.pycode.budget import CodeBudget
     from wheelfix.pycode.importer import ImportEnd
-    from wheelfix.pycode.run import LoadFault
 
-MANY_RUN = 1000
-"""Files of a package that are read for the modules which importing it needs."""
-FEW_RUN = 60
-"""The same of a package without extension modules, which has none to leave out, and of all packages below it."""
-MANY_STEPS = 4
-"""Private modules that import one another on the way from one for users to one that is not there."""
-SEVERAL = 2
-"""Files of a package that import a module for users, where the package cannot do without it."""
+MANY_READ = 1000
+"""Files of a package that are read for the modules which they import."""
+FEW_READ = 60
+"""The same of a package without extension modules, which has none to leave out."""
+MANY_USERS = 4
+"""Modules for users whose imports are followed because they need one that is not there."""
 _IMPORT = regex(r"import[ \t]{1,8}([^\n#;]{0,999})")
 """A word that is found several times as fast as the beginning of a line."""
 LONGEST_LIST = 1 << 15
@@ -64,25 +65,15 @@ Any use of ``__path__`` but to list what is there: ``wx.lib.pubsub.core`` gives 
 MAKES_NAMES = ("__getattr__", "globals(", "locals(", "vars(", "__dict__", "setattr(")
 """What is in code that defines names which it does not spell."""
 _COMMENT = regex(r"#[^\n]*")
-_WORDS = regex(r"(?:^|,)[\s(]*(\w+)(?:\s+as\s+(\w+))?")
-"""The names that are imported from a module, each with the one that it is given."""
-_DOCUMENTATION = regex(r"(\'\'\'|\"\"\").*?\1", re.DOTALL)
-_DEFINITION = regex(r"^(?:[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+|(?=\w+[ \t]*=(?!=)))(\w+)", re.MULTILINE)
-"""A function or class, or a variable outside of them."""
+_WORDS = regex(r"(?:^|,)[\s(]*(\w+)")
+"""The names that are imported from a module."""
 
 
-class Statement(NamedTuple):
-    """A statement that imports something."""
+def _imports(code: str, package: str) -> Iterator[tuple[bool, str, list[str]]]:
+    """The import statements of a file in a package, each of which begins a line; of a plain one the first module.
 
-    indent: str
-    module: str
-    """The module, with the dots before it."""
-    names: str
-    """What is imported from it; empty in ``import module``."""
-
-
-def _imports(code: str) -> Iterator[Statement]:
-    """The import statements of some code, each of which begins a line; of a plain one the first module."""
+    Whether it is in no other statement, the whole name of the module, and the names that are taken from it.
+    """
     for found in _IMPORT.finditer(code):
         at = found.start()
         before = _BEFORE_IMPORT.fullmatch(code, code.rfind("\n", 0, at) + 1, at)
@@ -92,29 +83,19 @@ def _imports(code: str) -> Iterator[Statement]:
         if names[:1] == "(":
             names = code[start : max(code.find(")", start, start + LONGEST_LIST), start)]
         module = before[2] or names.partition(",")[0].partition(" ")[0].strip()
-        yield Statement(before[1], module, names if before[2] else "")
-
-
-def _names(text: str) -> list[tuple[str, str]]:
-    """The names that a statement imports from a module, each with the one that it is given, or an empty text."""
-    return _WORDS.findall(_COMMENT.sub("", text) if "#" in text else text)
-
-
-def _absolute(package: str, name: str) -> str:
-    """The whole name of a module that a file in a package names, with dots before it or without."""
-    dots = len(name) - len(name.lstrip("."))
-    return ".".join(filter(None, (*package.split(".")[: package.count(".") + 2 - dots], name[dots:]))) if dots else name
-
-
-def _modules_of(package: str, statement: Statement) -> tuple[str, ...]:
-    """What an import statement of a file in a package may name as modules."""
-    origin = _absolute(package, statement.module)
-    return (origin, *(f"{origin}.{name}" for name, _ in _names(statement.names)))
+        dots = len(module) - len(module.lstrip("."))
+        above = package.split(".")[: package.count(".") + 2 - dots] if dots else []
+        whole = ".".join(filter(None, (*above, module[dots:])))
+        yield not before[1], whole, _WORDS.findall(_COMMENT.sub("", names)) if before[2] else []
 
 
 def _module_of(path: str) -> str:
     """The module that a Python file is; a package for its ``__init__``."""
     return module_name(path).removesuffix(".__init__")
+
+
+def _package_of(path: str) -> str:
+    return module_name(path).rpartition(".")[0]
 
 
 def _prefixes(name: str) -> list[str]:
@@ -140,45 +121,58 @@ def is_made(view: FileView, module: str, text: str) -> bool:
 
 
 class MissingModules:
-    """The modules of one package that no file is, each with a file that importing the package may run and names it."""
+    """The modules of one package that no file is, each with the modules that import it."""
 
     def __init__(self, view: FileView, top: str, extensions: Sequence[str]) -> None:
         """``extensions`` are the extension modules that importing the package can load."""
         self._view, self._top, self._extensions = view, top, extensions
-        self._left = MANY_RUN if extensions else FEW_RUN
-        """Files that may still be read."""
-        self._later: list[str] | None = None
-        """Modules that packages below name: their files are read after those of all such packages."""
-        self._names: dict[str, _DefinedNames] = {}
-        """By package."""
-        self._may: dict[str, bool | None] = {}
-        """By the whole name of what may be a module: whether the code of its package may define it."""
-        self._seen = {top}
-        self._under = set[str]()
-        """Those that the package imports under a condition, as pmdarima does all of its own, and what these import."""
-        self._by: dict[str, str] = {}
-        """The module that named each of these first."""
-        self._gone: dict[str, bool] = {}
-        self.named: dict[str, str] = {}
-        self.perhaps: dict[str, str] = {}
-        """Names that the code of their package may define instead: only following the import tells."""
+        self._importers: dict[str, dict[str, bool]] = {}
+        """Modules of the package, with those that import each, and whether they do so in no other statement."""
+        self._certain: dict[str, set[str]] = {}
+        self._modules = set[str]()
+        """Those of them that can be nothing else."""
         self.others: dict[str, str] = {}
         """Top-level modules of others that no file is, each with a file that names it under no condition."""
-        self._look_into(top)
-        self._run = frozenset(self._seen)
-        """Those that importing the package may run."""
+        most = MANY_READ if extensions else FEW_READ
+        for path in itertools.islice(sorted(self._code(), key=lambda path: path.count("/")), most):
+            self._read(path)
+        self.gone = [name for name in self._importers if self._may_be_gone(name)]
+        """Those that no file is; some may be names of their packages."""
 
-    def needed(self, end: ImportEnd) -> Iterator[AbsentModule]:
-        """Those that the import of the package, which was followed, needs.
+    def needed(self, followed: FollowedImports) -> Iterator[AbsentModule]:
+        """Those that the import of the package needs, or that of a module of it which users import by its name.
+
+        ``import PIL`` works without ``PIL._imagingmath``, and ``import PIL.ImageMath`` does not.
+        """
+        if not self.gone:
+            return
+        end = followed.of(self._top)
+        found = [*self._needed_by(self._top, end)]
+        yield from found
+        known, ran = {one.module for one in found if one.sure}, {self._top, *map(_module_of, end.ran)}
+        for name in self.gone if self._extensions else ():
+            for user in self._users_of(name, ran)[:MANY_USERS] if name not in known else ():
+                needed = [one for one in self._needed_by(user, followed.of(user)) if one.module not in known]
+                if needed and not self._may_be_without(user, name):
+                    known.update(one.module for one in needed)
+                    yield from needed
+
+    def _needed_by(self, root: str, end: ImportEnd) -> Iterator[AbsentModule]:
+        """Those that an import which was followed needs.
 
         It is not sure of opencc, which looks for its module in several places, of which one is not known.
         """
-        if self.named and not end.certain:
-            certain = self._certain(self._top)
-            for name, file in self.named.items():
-                first, made = self._certain_importer(name, certain, self._top)
-                if first or not end.error:
-                    yield AbsentModule(name, "", "", first or file, bool(first) and not made, made=made)
+        below = "" if root == self._top else root
+        if not end.certain:
+            for name in self.gone:
+                way = self._way(name, root)
+                made = self._made(name, (root, *way)) if way else False
+                if made is None or (not way and (end.error or below)):
+                    continue
+                users = self._importers[name]
+                ran = (one for one in map(_module_of, end.ran) if one in users)
+                file = self._file_of(next(itertools.chain(way, ran, users)))
+                yield AbsentModule(name, "", "", file, bool(way) and not made, below=below, made=made)
         fault = end.fault
         if not end.error or not (end.certain or self._is_plain(end)):
             return  # whether a module of others is there, or what it does, gives no file to the package
@@ -187,330 +181,156 @@ class MissingModules:
         # A file that catches the exception may raise one of its own, as pyppmd does without its two backends.
         all_gone = not self._extensions and end.error in (NOT_LOADED, NO_MODULE)
         files = {end.place[0], *(end.ran if all_gone else ())}
-        named = {**self.named, **self.perhaps}
-        gone = fault.target if fault is not None else next((n for n, file in named.items() if file in files), "")
-        if self._may_be_made(gone):
-            return  # opendal's only extension module makes opendal.operator and others
-        if gone and (fault is None or gone in self.named or self._is_own_name(fault)):
-            file = end.place[0] if fault is not None else named[gone]
-            yield AbsentModule(gone, "", "", file, raised=f"{end.error}: {end.shown}".rstrip(": "))
+        named = (name for name in self.gone if any(self._file_of(one) in files for one in self._importers[name]))
+        gone = fault.target if fault is not None else next(named, "")
+        if not gone.startswith(f"{self._top}.") or self._view.module_file(gone) is not None or self._may_be_made(gone):
+            return  # opendal's only extension module makes opendal.operator
+        made = bool(below) and self._made(gone, (root,))
+        if made is not None and (fault is None or fault.cause in ("name", "module")):
+            file = end.place[0] if fault is not None else self._file_of(next(iter(self._importers[gone])))
+            raised = f"{end.error}: {end.shown}".rstrip(": ")
+            yield AbsentModule(gone, "", "", file, not made, raised=raised, below=below, made=made)
 
-    def below(self, may_be_chosen: Callable[[str], bool]) -> Iterator[AbsentModule]:
-        """Those that importing a package below needs.
+    # ---------------------------------------------------------------------------------------- what files import
 
-        photutils does not import photutils.geometry, users do. For all such packages few files more are looked into.
-        One that code may choose among several, by its path, may be for another machine.
-        """
-        if not self._extensions:
-            return
-        known, packages, self._left, self._later = {*self.named}, self._packages_below(), FEW_RUN, list[str]()
-        for module in itertools.chain(packages, self._later):  # which grows while it is walked
-            self._look_into(module)
-        for name in (name for name in self.named if name not in known):
-            way = [name]
-            while way[-1] not in packages:
-                way.append(self._by[way[-1]])
-            package = way[-1]
-            sure = all(self._imports_for_certain(importer, name) for name, importer in itertools.pairwise(way))
-            sure = sure and not may_be_chosen(self._view.module_file(package) or "")
-            first, made = self._certain_importer(name, dict(itertools.pairwise(way)), package) if sure else ("", False)
-            if first:
-                yield AbsentModule(name, "", "", first, not made, below=package, made=made)
-
-    def for_users(self) -> Iterator[AbsentModule]:
-        """Private modules that a module for users imports for certain.
-
-        ``import PIL`` works without ``PIL._imagingmath``, and ``import PIL.ImageMath`` does not.
-        """
-        run = {self._view.module_file(module) for module in self._run}
-        for path in self._code() if self._extensions else ():
-            gone = {*self._private_and_gone(path)} if path not in run and counts(path) else set[str]()
-            for name in sorted(gone.difference(self.named, self.perhaps)):
-                module = _module_of(path)
-                way = self._way_from_users(name, module) if self._imports_for_certain(module, name) else {}
-                user = next(reversed(way.values()), "")
-                first, made = self._certain_importer(name, way, user) if way else ("", False)
-                if first and (self._is_needed(user) or not self._may_be_without(user)):
-                    yield AbsentModule(name, "", "", path, not made, below=user, made=made)
-
-    def _way_from_users(self, name: str, importer: str) -> dict[str, str]:
-        """A module with one that imports it for certain, and so on up to one that is for users; empty if there is none.
-
-        scipy.signal imports ``_max_len_seq``, and that its compiled part.
-        """
-        way = {name: importer}
-        for _ in range(MANY_STEPS):
-            if "._" not in importer:
-                return way
-            users = {*self._importers(importer)}.difference(way, self._run)
-            user = min(users, key=lambda one: ("._" in one, one), default="")
-            if not user:
-                break
-            way[importer], importer = user, user
-        return {}
-
-    def _importers(self, module: str) -> Iterator[str]:
-        """The modules of the package that import another for certain."""
-        named = (_module_of(path) for path in self._code(module.rpartition(".")[2]) if counts(path))
-        return (name for name in named if name != module and self._imports_for_certain(name, module))
-
-    def _code(self, word: str = "", below: str = "") -> Iterator[str]:
-        """The Python files of the package, or those of them that have a word in them, or are in a package below it."""
-        start, data = f"{SITE_PACKAGES}/{(below or self._top).replace('.', '/')}/", word.encode()
-        paths = (file.path for file in self._view.own_files if file.path.startswith(start))
-        code = (path for path in paths if path.endswith(".py"))
+    def _code(self, word: str = "") -> Iterator[str]:
+        """The Python files of the package, or those of them that have a word in them."""
+        tops, data = (f"{SITE_PACKAGES}/{self._top}/", f"{SITE_PACKAGES}/{self._top}.py"), word.encode()
+        code = (file.path for file in self._view.own_files if file.path.startswith(tops) and file.path[-3:] == ".py")
         return (path for path in code if not word or data in python_source(self._view, path))
 
-    def _is_needed(self, module: str) -> bool:
-        """Whether several files of the package import one of its modules for certain."""
-        return len([*itertools.islice(self._importers(module), SEVERAL)]) == SEVERAL
+    def _file_of(self, module: str) -> str:
+        return self._view.module_file(module) or ""
 
-    def _may_be_without(self, module: str) -> bool:
+    def _text(self, module: str) -> str:
+        """The source of the Python file that is a module, of a large one up to its definitions; empty for another."""
+        path = self._file_of(module)
+        text = python_source(self._view, path).decode("utf-8", "replace") if path.endswith(".py") else ""
+        return before_definitions(text) if len(text) > SOURCE_LIMIT else text
+
+    def _read(self, path: str) -> None:
+        """Note what a file imports when it is imported, under a condition, too."""
+        module, package = _module_of(path), _package_of(path)
+        if not counts(path) or self._file_of(module) != path:
+            return
+        for alone, origin, names in _imports(_LATER.sub("", self._text(module)), package):
+            top = origin.partition(".")[0]
+            if top == self._top:
+                modules = _prefixes(origin)[1:]
+                self._modules.update(modules)
+                for name in (*modules, *(f"{origin}.{name}" for name in names)):
+                    users = self._importers.setdefault(name, {})
+                    users[module] = alone or users.get(module, False)
+            elif alone and not is_standard(top) and self._view.module_file(top) is None:
+                self.others.setdefault(top, path)
+
+    def _may_be_gone(self, name: str) -> bool:
+        """Whether no file is a name that is imported, and it may be a module: its package has no other use for it."""
+        package, _, last = name.rpartition(".")
+        own = self._view.module_file(package)
+        if self._view.module_file(name) is not None or any(word in last for word in OTHER_SYSTEMS):
+            return False
+        if name in self._modules:
+            return not own or own.endswith("/__init__.py")
+        if not own or not own.endswith("/__init__.py"):
+            return False
+        text = self._text(package)
+        if "import *" in text and (last[:1] != "_" or self._is_listed(package, last)):
+            return False
+        users = self._importers[name]
+        known = package in users or self._is_module(name)
+        if not known and last in defined_names(text, own, separate_budget(self._view)):
+            return False
+        # SciPy catches it where _distributor_init_local is not there.
+        return any(alone or not self._is_caught(name, user) for user, alone in users.items())
+
+    def _is_caught(self, name: str, user: str) -> bool:
+        """Whether a file goes on without a module wherever it imports that."""
+        budget = separate_budget(self._view)
+        return read_imports(self._text(user), self._file_of(user), budget, NOT_LOADED).get(name, False)
+
+    def _is_module(self, name: str) -> bool:
+        """Whether a name can only be a module: a file is it, or its package does not have the word."""
+        package, _, last = name.rpartition(".")
+        there = name in self._modules or self._view.module_file(name) is not None
+        return there or not has_word(self._text(package), last)
+
+    def _is_listed(self, package: str, name: str) -> bool:
+        """Whether a file in a package has a private name as a string, so that a star brings it, as in mxnet."""
+        inside = self._view.in_folder(f"{SITE_PACKAGES}/{package.replace('.', '/')}")
+        quoted = (f"'{name}'".encode(), f'"{name}"'.encode())
+        sources = (python_source(self._view, path) for path in inside if path.endswith(".py"))
+        return any(word in data for data in sources for word in quoted)
+
+    def _users_of(self, name: str, ran: set[str]) -> list[str]:
+        """The modules for users that need a module and that the import of the package does not run, packages first."""
+        pending = [name]
+        for one in pending:  # grows while it is walked
+            for user, alone in self._importers.get(one, {}).items():
+                needs = alone or (one == name and not self._is_caught(name, user))
+                if needs and user not in ran and user not in pending:
+                    pending.append(user)
+        public = [user for user in pending[1:] if "._" not in user]
+        packages = [user for user in public if self._file_of(user).endswith("/__init__.py")]
+        return [*packages, *(user for user in public if "._" in name and user not in packages)]
+
+    def _may_be_without(self, module: str, gone: str) -> bool:
         """Whether some file of the package, also a test, shows that one of its modules need not be there.
 
         It imports the module under a condition or in a ``try``, as pyarrow's tests do pyarrow.cuda, or has its name as
         a string, as gevent has that of gevent.libev.corecffi among those that it chooses from.
         """
-        spelled = re.compile(rf"['\"]{re.escape(module)}(?:\.\w+)*['\"]")
-        own = self._view.module_file(module)
-        for path in (path for path in self._code(module.rpartition(".")[2]) if path != own):
+        names, own = "|".join(map(re.escape, _prefixes(module)[:0:-1])), self._file_of(module)
+        spelled = re.compile(rf"['\"](?!{re.escape(gone)}['\"])({names})(?:\.\w+)*['\"]")
+        for path in (path for path in self._code(module.split(".")[1]) if path != own):
             text = python_source(self._view, path).decode("utf-8", "replace")
-            package = module_name(path).rpartition(".")[0]
-            ways = (_modules_of(package, one) for one in _imports(_LATER.sub("", text)) if one.indent)
-            if spelled.search(text) or any(module in names for names in ways) or self._goes_without(module, path, text):
+            ways = (one for one in _imports(_LATER.sub("", text), _package_of(path)) if not one[0])
+            named = (one for _, origin, names in ways for one in (origin, *(f"{origin}.{name}" for name in names)))
+            caught = read_imports(text, path, separate_budget(self._view), NOT_LOADED)
+            chosen = any(path != self._file_of(one) for one in spelled.findall(text))
+            if chosen or module in named or caught.get(module):
                 return True
         return False
 
-    def _private_and_gone(self, path: str) -> Iterator[str]:
-        """The private modules that no file is and that a file imports."""
-        package = module_name(path).rpartition(".")[0]
-        for one in _imports(python_source(self._view, path).decode("utf-8", "replace")):
-            private = "_" in one.names or "_" in one.module
-            if private and (one.module[:1] == "." or one.module.partition(".")[0] == self._top):
-                yield from self._gone_of(*_modules_of(package, one))
-
-    def _gone_of(self, origin: str, *names: str) -> Iterator[str]:
-        """What an import statement names that can only be a private module, and is none; a star may bring any name."""
-        own = self._view.module_file(origin) if origin.partition(".")[0] == self._top else ""
-        within = self._view.module_file(origin.rpartition(".")[0]) or "" if own is None else own or ""
-        if within.endswith("/__init__.py"):
-            for name in (origin,) if own is None else names:
-                if self._view.module_file(name) or "._" not in name:
-                    continue
-                is_other = any(word in name.rpartition(".")[2] for word in OTHER_SYSTEMS)
-                if not is_other and (name is origin or self._is_private_module(name)):
-                    yield name
-
-    def _imports_for_certain(self, importer: str, module: str) -> bool:
-        """Whether running a file imports a module for certain."""
-        text, path = self._text(importer) or "", self._view.module_file(importer) or ""
-        found = dict(imported_first(text, path, separate_budget(self._view)))
-        within = any(is_module and name.startswith(f"{module}.") for name, is_module in found.items())
-        return within or (module in found and (found[module] or self._is_no_name(module)))
-
-    def _packages_below(self) -> list[str]:
-        """The packages for users that the import of the package at the top does not run, the highest first."""
-        start = f"{SITE_PACKAGES}/{self._top}/"
-        paths = (file.path for file in self._view.own_files if file.path.startswith(start))
-        inits = (_module_of(path) for path in paths if path.endswith("/__init__.py"))
-        public = {name for name in inits if name not in self._seen and "._" not in name}
-        return sorted(public, key=lambda name: (name.count("."), name))
-
-    def _is_own_name(self, fault: LoadFault) -> bool:
-        """Whether an import asks the package for what no file of it is, and nothing in it has defined by then."""
-        own = fault.target.startswith(f"{self._top}.") and fault.cause in ("name", "module")
-        return own and self._view.module_file(fault.target) is None
+    # ---------------------------------------------------------------------------------------- imported for certain
 
     def _is_plain(self, end: ImportEnd) -> bool:
         """Whether an import ends where a statement, under no condition and in no ``try``, imports from a package."""
         (file, line), fault = end.place, end.fault
-        if fault is None or fault.cause != "module" or not self._view.module_file(fault.target.rpartition(".")[0]):
+        if fault is None or fault.cause != "module" or not self._file_of(fault.target.rpartition(".")[0]):
             return False
         return not python_source(self._view, file).split(b"\n")[line - 1][:1].isspace()
 
-    def _text(self, module: str) -> str | None:
-        """The source of the Python file that is a module, of a large one up to its definitions; None for what is none.
+    def _way(self, module: str, root: str) -> list[str]:
+        """What imports a module under no condition, what imports that, and so on up to a root; empty for none."""
+        above, pending = dict[str, str](), [module]
+        for one in pending:  # grows while it is walked
+            for user in (user for user in self._importers.get(one, ()) if user not in (*above, module)):
+                if one in self._first(user):
+                    above[user] = one
+                    pending.append(user)
+        way = [root] if root in above else []
+        while way and above[way[-1]] != module:
+            way.append(above[way[-1]])
+        return way[::-1]
 
-        A large ``__init__.py`` is none: what it defines is not known.
-        """
-        path = self._view.module_file(module) or ""
-        is_large = bool(path) and self._view.file(path).size > SOURCE_LIMIT
-        if not path.endswith(".py") or (is_large and path.endswith("/__init__.py")):
+    def _first(self, module: str) -> set[str]:
+        """The modules that a module imports under no condition."""
+        if module not in self._certain:
+            names = imported_first(self._text(module), self._file_of(module), separate_budget(self._view))
+            whole = {one for name, is_module in names if is_module for one in _prefixes(name)}
+            self._certain[module] = whole | {name for name, one in names if one is False and self._is_module(name)}
+        return self._certain[module]
+
+    def _made(self, module: str, importers: Iterable[str]) -> bool | None:
+        """Whether code makes modules or has them looked for elsewhere before an import; None if it shows this one."""
+        texts = [self._text(one) for name in (*importers, module.rpartition(".")[0]) for one in _prefixes(name)]
+        if any(is_made(self._view, module, text) for text in texts) or self._may_be_made(module):
             return None
-        text = python_source(self._view, path).decode("utf-8", "replace")
-        return before_definitions(text) if is_large else text
-
-    # ------------------------------------------------------------------------------------------ imported for certain
-
-    def _certain(self, root: str) -> dict[str, str]:
-        """The modules that importing a package imports for certain, each with the one that imports it first.
-
-        A name that may be something else than a module counts only if :meth:`_is_no_name` says that it is one.
-        """
-        by, importers, budget = {root: ""}, [root], separate_budget(self._view)
-        for importer in importers:  # grows while it is walked
-            text, path = self._text(importer), self._view.module_file(importer) or ""
-            for name, is_module in imported_first(text, path, budget) if text else ():
-                for found in _prefixes(name) if name.startswith(f"{self._top}.") and is_module is not None else ():
-                    if found not in by and (is_module or self._is_no_name(found)):
-                        by[found] = importer
-                        importers.append(found)
-        del by[root]
-        return by
-
-    def _is_no_name(self, module: str) -> bool:
-        """Whether a name can only be a module: a file is it or its source, or it is private and not in the package."""
-        package, _, last = module.rpartition(".")
-        if self._view.module_file(module) or self._has_source(module):
-            return True
-        text = self._text(package) if last.startswith("_") else None
-        named = text is None or any(word in text for word in (last, *MAKES_NAMES))
-        return not named and not self._takes_by_star(package, last)
-
-    def _is_private_module(self, name: str) -> bool:
-        """Whether a private name in a package can only be a module."""
-        return name.rpartition(".")[2][:1] == "_" and self._is_no_name(name)
-
-    def _takes_by_star(self, package: str, name: str) -> bool:
-        """Whether a package may take a name with a star; a private one only if a file in it lists that, as in mxnet."""
-        if "import *" not in (self._text(package) or ""):
-            return False
-        quoted = (f"'{name}'".encode(), f'"{name}"'.encode())
-        inside = self._view.in_folder(f"{SITE_PACKAGES}/{package.replace('.', '/')}")
-        sources = (python_source(self._view, path) for path in inside if path.endswith(".py"))
-        return name[:1] != "_" or any(word in data for data in sources for word in quoted)
-
-    def _is_defined_below(self, named: str) -> bool:
-        """Whether a file in or below a package defines a name: zmq.backend has what one of its packages defines."""
-        package, _, name = named.rpartition(".")
-        words = (f"\ndef {name}(".encode(), f"\nclass {name}".encode(), f"\n{name} =".encode())
-        sources = (python_source(self._view, path) for path in self._code(below=package) if counts(path))
-        return any(word in data for data in sources for word in words)
-
-    def _has_source(self, module: str) -> bool:
-        """Whether the wheel has the source of a module of Cython, as tables has."""
-        return f"{SITE_PACKAGES}/{module.replace('.', '/')}.pyx" in self._view
-
-    def _certain_importer(self, module: str, certain: dict[str, str], root: str) -> tuple[str, bool]:
-        """A file that imports a module for certain when a package is imported; empty if code is seen to make that.
-
-        Also whether code on the way makes modules or has them looked for elsewhere, and this one may be among them.
-        """
-        way = [module]
-        while way[-1] in certain:
-            way.append(certain[way[-1]])
-        runs = (*way[1:], *_prefixes(module.rpartition(".")[0]), *_prefixes(root))
-        texts = [self._text(name) or "" for name in runs]
-        if way[-1] != root or self._may_be_made(module) or any(is_made(self._view, module, text) for text in texts):
-            return "", False
-        return self._view.module_file(way[1]) or "", any(map(MAKES_MODULES.search, texts))
+        return any(map(MAKES_MODULES.search, texts))
 
     def _may_be_made(self, module: str) -> bool:
         """Whether a compiled module may make a module, apart from one of that name, which is it in another folder."""
         last = module.rpartition(".")[2]
         others = (path for path in self._extensions if base_name(path).partition(".")[0] != last)
-        return bool(module) and any(may_make(self._view.source(path), last) for path in others)
-
-    # ------------------------------------------------------------------------------------------ named in some file
-
-    def _look_into(self, module: str) -> None:
-        """Note the modules of the package that no file is and that a module names, and those that it imports."""
-        path = self._view.module_file(module) or ""
-        code = self._text(module) if counts(path) and self._left > 0 else None
-        self._left -= code is not None
-        package, at_import = module if path.endswith("/__init__.py") else module.rpartition(".")[0], set[object]()
-        under = module in self._under
-        for statement in sorted(_imports(code or ""), key=lambda one: bool(one.indent)):
-            indent, source, names = statement
-            if indent and self._later is not None and package != module:
-                continue  # few of these are certain, and those of a package itself, as kumoai.rfm.backend.local has one
-            first = source.partition(".")[0]
-            if first not in ("", self._top):
-                if not indent and self._is_gone(first):
-                    self.others.setdefault(first, path)
-                continue
-            for named, sure in self._modules(package, source, names):
-                known = named in self._seen and not (sure and named in self.perhaps)
-                if known or named.partition(".")[0] != self._top:
-                    continue
-                there = self._view.module_file(named) is not None
-                if indent and there and self._extensions and module != self._top:
-                    continue  # only where all extension modules are gone are those behind guarded imports looked for
-                if indent:
-                    at_import = at_import or {(), *_imports(_LATER.sub("", code or ""))}
-                    if statement not in at_import:
-                        continue
-                self._seen.add(named)
-                self._by[named] = module
-                if under or (indent and there and self._extensions):
-                    self._under.add(named)
-                if there and self._later is not None:
-                    self._later.append(named)
-                elif there:
-                    self._look_into(named)
-                elif not sure and indent and self._goes_without(named, path, code or ""):
-                    continue  # _distributor_init_local of SciPy
-                elif not sure and self._is_defined_below(named):
-                    continue
-                elif not any((self._view.module_file(one) or "").endswith(".pyd") for one in _prefixes(named)):
-                    # Unless it is below an extension module, which may make it: torch._C._nn, zarrista._zarrista.codec
-                    (self.named if sure and not under else self.perhaps)[named] = path
-
-    def _is_gone(self, top: str) -> bool:
-        if top not in self._gone:
-            self._gone[top] = not is_standard(top) and self._view.module_file(top) is None
-        return self._gone[top]
-
-    def _goes_without(self, module: str, path: str, code: str) -> bool:
-        """Whether a file catches it wherever a name that it imports is not there."""
-        return read_imports(code, path, separate_budget(self._view), NOT_LOADED).get(module, False)
-
-    def _modules(self, package: str, name: str, names: str) -> Iterator[tuple[str, bool]]:
-        """The modules that an import statement in a package names, and whether they are nothing else."""
-        name = _absolute(package, name)
-        yield from ((prefix, True) for prefix in _prefixes(name))
-        own = self._view.module_file(name)
-        if own is None or (own and not (own.endswith("/__init__.py") and self._view.file(own).size <= SOURCE_LIMIT)):
-            return  # what a file defines is not looked for
-        for last, _ in _names(names):
-            named = f"{name}.{last}"
-            if named not in self._may:
-                is_module = self._view.module_file(named) is not None or self._has_source(named)
-                self._may[named] = False if is_module else self._may_define(name, last)
-            if not self._may[named]:
-                yield named, self._may[named] is False
-
-    def _may_define(self, package: str, name: str) -> bool | None:
-        """Whether the file of a package may define a name; None where it has any that it does not spell, as kuzu."""
-        if package not in self._names:
-            path = self._view.module_file(package) or ""
-            budget = separate_budget(self._view)
-            self._names[package] = _DefinedNames(package, path, self._text(package) or "", budget)
-        names = self._names[package]
-        if name in names.text and name in names.plain:
-            return True
-        if names.makes_any:
-            return None
-        return (name in names.text and name in names.all) or self._takes_by_star(package, name)
-
-
-class _DefinedNames:
-    """The names that the file of a package defines, found out as far as they are asked for."""
-
-    def __init__(self, package: str, path: str, text: str, budget: CodeBudget) -> None:
-        self._package, self._path, self.text, self._budget = package, path, text, budget
-        self.makes_any = any(word in text for word in MAKES_NAMES)
-        """Whether it defines names that it does not spell."""
-
-    @functools.cached_property
-    def plain(self) -> frozenset[str]:
-        """Those of statements that begin a line, as far as that shows without parsing the file."""
-        code = _DOCUMENTATION.sub("", self.text)
-        others = (one for one in _imports(code) if one.names and _absolute(self._package, one.module) != self._package)
-        given = (given or name for one in others for name, given in _names(one.names))
-        return frozenset((*_DEFINITION.findall(code), *given))
-
-    @functools.cached_property
-    def all(self) -> frozenset[str]:
-        """All that the file spells."""
-        return defined_names(self.text, self._path, self._budget)
+        return any(may_make(self._view.source(path), last) for path in others)

@@ -273,9 +273,10 @@ class Importer:
         above = self.run.modules.get(name.rpartition(".")[0])
         if above is not None:
             self._need_usual_path(above, name)
-        if path is None and not self.run.machine.complete and self.run.machine.files.is_shared(top):
+        shared = path is None and self.run.machine.files.is_shared(top)
+        if shared and not self.run.machine.complete:
             raise Undecided(f"whether {name} is installed is not known")
-        if path is None and self.run.machine.files.module_in(SITE_PACKAGES, top):
+        if path is None and not shared and self.run.machine.files.module_in(SITE_PACKAGES, top):
             return Native(name)  # what it does is in the table of the library
         unknown = path is None and not self.run.machine.complete
         if self.run.assumed.get(top, unknown and self.run.machine.files.requires(top)):
