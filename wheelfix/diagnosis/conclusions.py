@@ -19,7 +19,7 @@ from wheelfix.diagnosis.symptoms.causes import (
     of_environment,
 )
 from wheelfix.diagnosis.symptoms.model import Cause, Confidence, Log, Remedy, Symptom
-from wheelfix.diagnosis.symptoms.pairs import is_distribution, read_pair
+from wheelfix.diagnosis.symptoms.pairs import read_pair
 from wheelfix.diagnosis.symptoms.quotes import Quote, cut, decisive_lines
 from wheelfix.knowledge.builds import may_replace_a_build, requirement_name
 from wheelfix.knowledge.families import family_of
@@ -322,8 +322,6 @@ def _with_pair(explained: Explained, log: Log) -> Explained:
     if pair is None or not pair.differs:
         return explained
     cause = explained.cause
-    if not pair.asker and is_distribution(first := cause.summary.partition(" ")[0]):
-        pair = replace(pair, asker=first)
     symptom = explained.symptom or Symptom("", details=log.said)
     steps = tuple(of_environment(step, symptom) for step in pair.remedies())
     sentence = f"{pair.sentence if pair.asker else f'A{pair.sentence[1:]}'}."

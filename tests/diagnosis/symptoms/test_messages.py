@@ -18,6 +18,7 @@ from wheelfix.diagnosis.symptoms.reader import read_symptoms
 
 TEXTS = {
     "torch-source-shadows": "ModuleNotFoundError: No module named 'torch._C'",
+    "oracle-client-version": "cx_Oracle.DatabaseError: DPI-1072: the Oracle Client library version is unsupported",
     "torch-cpu-build": "AssertionError: Torch not compiled with CUDA enabled",
     "torchvision-mismatch": "RuntimeError: operator torchvision::nms does not exist",
     "qt-platform-plugin": 'Could not find the Qt platform plugin "windows" in ""',
