@@ -85,7 +85,7 @@ import enum
 class E(enum.Enum):
     A = 'a'
     B = 'b'
-x = (E.A.value, E.B.name, [e.name for e in E])
+x = (E.A.value, E.B.name, [e.name for e in E], {n: e.value for n, e in E.__members__.items()})
 ## init_subclass
 seen = []
 class R:

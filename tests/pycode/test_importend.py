@@ -359,3 +359,9 @@ def test_the_file_of_a_function_or_module(of):
     code += f"folder = os.path.dirname(inspect.getfile({of}))\nctypes.CDLL(os.path.join(folder, 'gone.dll'))\n"
     end = end_of(code)
     assert (end.decided, end.error) == (True, "FileNotFoundError")
+
+
+def test_names_that_are_made_of_something_unknown_may_be_any():
+    """psutil makes its constants so, of the members of its enumerations."""
+    made = {"pkg/made.py": "import ctypes\nglobals().update(vars(ctypes))\n"}
+    assert end_of("from .made import FULL", made).error == ""

@@ -134,6 +134,8 @@ def ordered(run: PythonRun, items: list[PyValue], keywords: dict[str, PyValue]) 
 
 def _of_table(call: Call, owner: dict[PyValue, PyValue], name: str) -> PyValue:
     run, args = call.run, call.args
+    if name == "update" and owner is run.environment.globals and any(map(is_vague, args)):
+        run.importer.note_star("")
     if name in _NOT_CALLED or (args and args[0] is UNKNOWN):
         return UNKNOWN
     if name not in _ASKING:

@@ -155,6 +155,8 @@ class Attributes:
         if found is _ABSENT:
             if name == "__name__":
                 return owner.name
+            if name == "__members__" and "<members>" in owner.names:  # psutil makes its constants of them
+                return {one.attributes["name"]: one for one in owner.names["<members>"]}
             if owner.maker is not None:
                 given = of_class(owner.maker, name)
                 own = self._special(owner.maker, "__getattr__", owner, name) if given is None else UNKNOWN
@@ -294,7 +296,7 @@ class Calls:
             if isinstance(one, CodeFunction) and self.run.loads(one.environment.file):
                 raise Undecided("a function of the package is given to code that is not known")
             if one is self.run.environment.globals:  # protobuf's builder puts messages into it
-                one.setdefault("<star>", []).append("")
+                self.run.importer.note_star("")
         return UNKNOWN
 
     def _call_function(self, function: CodeFunction, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:

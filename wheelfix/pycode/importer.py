@@ -174,16 +174,16 @@ class Importer:
 
     def _bind_all(self, module: PyValue) -> None:
         if not isinstance(module, CodeModule):
-            self._note_star(module.name if isinstance(module, Native) and is_standard(module.name) else "")
+            self.note_star(module.name if isinstance(module, Native) and is_standard(module.name) else "")
             return
         public = module.names.get("__all__")
         names = public if isinstance(public, list | tuple) and all(isinstance(one, str) for one in public) else None
         for origin in module.names.get("<star>", ()) if names is None else ():
-            self._note_star(origin)
+            self.note_star(origin)
         for name in names if names is not None else [one for one in module.names if not one.startswith(("_", "<"))]:
             self.run.bind(name, self._name_from(module.name, module, name))
 
-    def _note_star(self, module: str) -> None:
+    def note_star(self, module: str) -> None:
         """Note a module whose names were all imported: unknown names may come from it. Empty: which is not known."""
         self.run.environment.globals.setdefault("<star>", []).append(module)
 
@@ -347,7 +347,7 @@ class Importer:
                 self.run.statements.execute([node])
                 self.run.passed(path, node.end_lineno or node.lineno)
             if is_large:
-                self._note_star("")
+                self.note_star("")
                 reason = Undecided(f"{path} is too large")
                 reason.place = (path, 0)
                 raise reason

@@ -581,7 +581,7 @@ class PythonRun:
             self.bind(name, UNKNOWN)
         for name in changed.filled:
             if name == "globals" or names.get(name, module.get(name)) is module:
-                module.setdefault("<star>", []).append("")  # mssql_python makes its constants like this
+                self.importer.note_star("")  # mssql_python makes its constants like this
             elif isinstance(names.get(name), dict):
                 self.bind(name, UNKNOWN)
 
