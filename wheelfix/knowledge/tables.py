@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -169,10 +168,6 @@ class Checker:
         if not self.tree.get(key):
             self.faults.append(f"no entries under [[{key}]]")
         return good
-
-    def unique(self, what: str, values: Iterable[object]) -> None:
-        """Note every value that comes twice."""
-        self.faults += [f"{what} {value!r} twice" for value, times in Counter(values).items() if times > 1]
 
     def finish(self) -> None:
         """Raise if anything was noted."""
