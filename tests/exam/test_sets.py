@@ -13,7 +13,7 @@ from tools.forge import forge_dll
 from wheelfix.errors import InputError
 from wheelfix.model import Machine, Verdict
 from wheelfix.pycode import reading
-from wheelfix.pycode.windows import ViewFiles
+from wheelfix.pycode.budget import CodeBudget
 
 LOCKS = {
     "pylock.toml": 'lock-version = "1.0"\n[[packages]]\nname = "flux"\nversion = "2.1"\n',
@@ -453,17 +453,17 @@ def test_a_modelled_package_of_others_is_not_followed(tmp_path, monkeypatch):
     torch = build_wheel(tmp_path, "torch", "2.9", files=files)
     wheel = build_wheel(tmp_path, "user", files={"user/__init__.py": code, "user/own.dll": "imports c10.dll"})
     followed = []
-    source = ViewFiles.source
+    parse = CodeBudget.parse_more
 
-    def asked(view_files, path):
-        found = source(view_files, path)
-        followed.extend([path] if found is not None else [])
-        return found
+    def asked(budget, source, path):
+        followed.append(path)
+        return parse(budget, source, path)
 
-    monkeypatch.setattr(ViewFiles, "source", asked)
+    monkeypatch.setattr(CodeBudget, "parse_more", asked)
     found = reports(wheel, beside=(torch,))["user"]
     assert found.verdict is Verdict.OK
     assert [one.name for one in found.provided] == ["c10.dll"]
+    assert "Lib/site-packages/user/__init__.py" in followed
     assert "Lib/site-packages/torch/__init__.py" not in followed
 
 
