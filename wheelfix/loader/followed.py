@@ -6,7 +6,6 @@ import ast
 import functools
 import itertools
 import posixpath
-import re
 from typing import TYPE_CHECKING, Any
 
 from wheelfix.base.values import distinct, replace
@@ -50,8 +49,6 @@ NOT_FOUND = "FileNotFoundError"
 ADD_FOLDER = "add_dll_directory"
 MANY_IMPORTERS = 40
 """Python files that import one extension module and are asked whether they catch its failure."""
-MANY_ASKING = 8
-"""Python files whose imports are followed because they have the name of a module that no file is."""
 MAX_ASKED = 2
 """Modules of others, each of which is taken to be there and not to be there."""
 MAX_IMPORTERS = 4
@@ -206,18 +203,7 @@ class FollowedImports:
                 users = dict.fromkeys(next(self._importers(file), file) for file in coded[:MAX_PACKAGES])
                 needed = (file for file in users if counts(file) and not self._is_done_without(file, {file}))
                 found.update((file, self.of(_module(file))) for file in needed)
-                asking = itertools.islice(self._asking(top_level(path)), MANY_ASKING)
-                found.update((file, self.of(_module(file))) for file in asking)
         return found
-
-    def _asking(self, top: str) -> Iterator[str]:
-        """The files that have, as a string, the dotted name of a module of the package that no file is."""
-        named = re.compile(rf"""["']({re.escape(top)}(?:\.\w+)+)["']""")
-        for file, source in python_code(self._view, (f"{top}.".encode(),)):
-            gone = {name for name in named.findall(source) if self._view.module_file(name) is None}
-            packages = (self._view.module_file(name.rpartition(".")[0]) or "" for name in gone)
-            if any(package.endswith("/__init__.py") for package in packages):
-                yield file
 
     @property
     def decided(self) -> dict[str, ImportEnd]:
