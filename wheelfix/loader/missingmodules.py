@@ -64,6 +64,10 @@ Any use of ``__path__`` but to list what is there: ``wx.lib.pubsub.core`` gives 
 """
 MAKES_NAMES = ("__getattr__", "globals(", "locals(", "vars(", "__dict__", "setattr(")
 """What is in code that defines names which it does not spell."""
+_DEFINED = regex(
+    r"^(?:async[ \t]+)?(?:def|class)[ \t]{1,8}(\w+)|^(\w+)[ \t]{0,8}(?::[^\n=]{0,200})?=(?!=)", re.MULTILINE
+)
+"""A function, a class or a value that a file defines under no condition."""
 _COMMENT = regex(r"#[^\n]*")
 _WORDS = regex(r"(?:^|,)[\s(]*(\w+)")
 """The names that are imported from a module."""
@@ -129,6 +133,7 @@ class MissingModules:
         self._importers: dict[str, dict[str, bool]] = {}
         """Modules of the package, with those that import each, and whether they do so in no other statement."""
         self._certain: dict[str, set[str]] = {}
+        self._names: dict[str, set[str]] = {}
         self._modules = set[str]()
         """Those of them that can be nothing else."""
         self.others: dict[str, str] = {}
@@ -150,12 +155,13 @@ class MissingModules:
         found = [*self._needed_by(self._top, end)]
         yield from found
         known, ran = {one.module for one in found if one.sure}, {self._top, *map(_module_of, end.ran)}
-        for name in self.gone if self._extensions else ():
+        for name in itertools.filterfalse(self._may_be_a_name, self.gone) if self._extensions else ():
             for user in self._users_of(name, ran)[:MANY_USERS] if name not in known else ():
+                if self._may_be_without(user, name):
+                    continue
                 needed = [one for one in self._needed_by(user, followed.of(user)) if one.module not in known]
-                if needed and not self._may_be_without(user, name):
-                    known.update(one.module for one in needed)
-                    yield from needed
+                known.update(one.module for one in needed)
+                yield from needed
 
     def _needed_by(self, root: str, end: ImportEnd) -> Iterator[AbsentModule]:
         """Those that an import which was followed needs.
@@ -164,14 +170,15 @@ class MissingModules:
         """
         below = "" if root == self._top else root
         if not end.certain:
-            for name in self.gone:
-                way = self._way(name, root)
-                made = self._made(name, (root, *way)) if way else False
-                if made is None or (not way and (end.error or below)):
+            for name in itertools.filterfalse(self._may_be_a_name, self.gone):
+                way, users = self._way(name, root), self._importers[name]
+                ran = [one for one in map(_module_of, end.ran) if one in users]
+                if not way and (end.error or below or (end.ran and not ran)):
                     continue
-                users = self._importers[name]
-                ran = (one for one in map(_module_of, end.ran) if one in users)
-                file = self._file_of(next(itertools.chain(way, ran, users)))
+                made = self._made(name, (root, *way)) if way else False
+                if made is None:
+                    continue
+                file = self._file_of([*way, *ran, *users][0])
                 yield AbsentModule(name, "", "", file, bool(way) and not made, below=below, made=made)
         fault = end.fault
         if not end.error or not (end.certain or self._is_plain(end)):
@@ -213,7 +220,11 @@ class MissingModules:
         module, package = _module_of(path), _package_of(path)
         if not counts(path) or self._file_of(module) != path:
             return
-        for alone, origin, names in _imports(_LATER.sub("", self._text(module)), package):
+        text = self._text(module)
+        found = [*_imports(text, package)]
+        if any(not alone and origin.partition(".")[0] == self._top for alone, origin, _ in found):
+            found = [*_imports(_LATER.sub("", text), package)]
+        for alone, origin, names in found:
             top = origin.partition(".")[0]
             if top == self._top:
                 modules = _prefixes(origin)[1:]
@@ -235,6 +246,8 @@ class MissingModules:
         if not own or not own.endswith("/__init__.py"):
             return False
         text = self._text(package)
+        if last in self._spelled(package, text):
+            return False
         if "import *" in text and (last[:1] != "_" or self._is_listed(package, last)):
             return False
         users = self._importers[name]
@@ -243,6 +256,20 @@ class MissingModules:
             return False
         # SciPy catches it where _distributor_init_local is not there.
         return any(alone or not self._is_caught(name, user) for user, alone in users.items())
+
+    def _may_be_a_name(self, name: str) -> bool:
+        """Whether a package defines names that it does not spell, as zmq.backend does, and nothing shows a module."""
+        package, source = name.rpartition(".")[0], f"{SITE_PACKAGES}/{name.replace('.', '/')}.pyx"
+        if package in self._importers[name] or name in self._modules or source in self._view:
+            return False
+        return any(word in self._text(package) for word in MAKES_NAMES)
+
+    def _spelled(self, package: str, text: str) -> set[str]:
+        """The names that the text of a package shows to be defined, without parsing it."""
+        if package not in self._names:
+            taken = (word for _, origin, words in _imports(text, package) if origin != package for word in words)
+            self._names[package] = {*taken, *("".join(found) for found in _DEFINED.findall(text))}
+        return self._names[package]
 
     def _is_caught(self, name: str, user: str) -> bool:
         """Whether a file goes on without a module wherever it imports that."""
@@ -267,7 +294,7 @@ class MissingModules:
         pending = [name]
         for one in pending:  # grows while it is walked
             for user, alone in self._importers.get(one, {}).items():
-                needs = alone or (one == name and not self._is_caught(name, user))
+                needs = alone or (one == name and name in self._first(user))
                 if needs and user not in ran and user not in pending:
                     pending.append(user)
         public = [user for user in pending[1:] if "._" not in user]
@@ -284,11 +311,11 @@ class MissingModules:
         spelled = re.compile(rf"['\"](?!{re.escape(gone)}['\"])({names})(?:\.\w+)*['\"]")
         for path in (path for path in self._code(module.split(".")[1]) if path != own):
             text = python_source(self._view, path).decode("utf-8", "replace")
+            if any(path != self._file_of(one) for one in spelled.findall(text)):
+                return True
             ways = (one for one in _imports(_LATER.sub("", text), _package_of(path)) if not one[0])
             named = (one for _, origin, names in ways for one in (origin, *(f"{origin}.{name}" for name in names)))
-            caught = read_imports(text, path, separate_budget(self._view), NOT_LOADED)
-            chosen = any(path != self._file_of(one) for one in spelled.findall(text))
-            if chosen or module in named or caught.get(module):
+            if module in named or read_imports(text, path, separate_budget(self._view), NOT_LOADED).get(module):
                 return True
         return False
 
