@@ -258,17 +258,21 @@ class MissingModules:
         return any(alone or not self._is_caught(name, user) for user, alone in users.items())
 
     def _may_be_a_name(self, name: str) -> bool:
-        """Whether a package defines names that it does not spell, as zmq.backend does, and nothing shows a module."""
-        package, source = name.rpartition(".")[0], f"{SITE_PACKAGES}/{name.replace('.', '/')}.pyx"
-        if package in self._importers[name] or name in self._modules or source in self._view:
+        """Whether a package defines names that it does not spell, as zmq.backend does, and nothing shows a module.
+
+        A private name shows one: those that code makes are for users.
+        """
+        package, _, last = name.rpartition(".")
+        shown = last[:1] == "_" or f"{SITE_PACKAGES}/{name.replace('.', '/')}.pyx" in self._view
+        if shown or package in self._importers[name] or name in self._modules:
             return False
         return any(word in self._text(package) for word in MAKES_NAMES)
 
     def _spelled(self, package: str, text: str) -> set[str]:
-        """The names that the text of a package shows to be defined, without parsing it."""
+        """The names that the text of a package shows to be defined under no condition, without parsing it."""
         if package not in self._names:
-            taken = (word for _, origin, words in _imports(text, package) if origin != package for word in words)
-            self._names[package] = {*taken, *("".join(found) for found in _DEFINED.findall(text))}
+            others = (words for alone, origin, words in _imports(text, package) if alone and origin != package)
+            self._names[package] = {*itertools.chain(*others), *("".join(found) for found in _DEFINED.findall(text))}
         return self._names[package]
 
     def _is_caught(self, name: str, user: str) -> bool:
