@@ -248,9 +248,9 @@ class MissingModules:
         text = self._text(package)
         if last in self._spelled(package, text):
             return False
-        if "import *" in text and (last[:1] != "_" or self._is_listed(package, last)):
-            return False
         users = self._importers[name]
+        if "import *" in text and package not in users and (last[:1] != "_" or self._is_listed(package, last)):
+            return False
         known = package in users or self._is_module(name)
         if not known and last in defined_names(text, own, separate_budget(self._view)):
             return False
