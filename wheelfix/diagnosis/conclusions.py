@@ -273,9 +273,9 @@ def _proofs(recorded: Sequence[_Proof], ended: Sequence[Symptom], gathered: Gath
         for proof in explained
         if not (proof[0].symptom and proof[0].symptom.line < refused and proof[0].cause.id in _TOOLKIT)
     ]
-    told = [one.cause for one, _ in (*recorded, *explained)]
+    causes = [one.cause for one, _ in (*recorded, *explained)]
     # What is known about the text, and refuted by the files, is not answered with the text again.
-    if (told or not ended) and (general := _explain_error(gathered, told)):
+    if (causes or not ended) and (general := _explain_error(gathered, causes)):
         explained = [(general, None), *(proof for proof in explained if proof[0].cause.id not in (*_VAGUE, "no-wheel"))]
     shown = {one.cause.likely_missing + one.chain for one, case in (*recorded, *explained) if case is not None}
     for case in gathered.cases:
@@ -384,14 +384,14 @@ def _sensible(steps: Sequence[Remedy], log: Log) -> tuple[list[Remedy], list[str
 
 def _quotes(log: Log, ended: Sequence[Symptom], causes: Sequence[Explained]) -> tuple[Quote, ...]:
     """Return the lines that decide: the error of the first cause, then the others in the order of the text."""
-    told = [one.symptom for one in causes if one.symptom is not None] if causes else list(ended)
-    anchors = [symptom.line for symptom in told]
+    symptoms = [one.symptom for one in causes if one.symptom is not None] if causes else list(ended)
+    anchors = [symptom.line for symptom in symptoms]
     error = log.error.line if log.error else log.ending.line if log.ending else 0
     if error and (not anchors or (causes and causes[0].symptom is None)):
         anchors.insert(0, error)
     elif error:
         anchors.append(error)
-    far = [Quote(one.line, cut(one.excerpt)) for one in told[:2] if one.line < log.tail_start or not log.tail]
+    far = [Quote(one.line, cut(one.excerpt)) for one in symptoms[:2] if one.line < log.tail_start or not log.tail]
     return (*far, *decisive_lines(log.tail, log.tail_start, anchors))
 
 

@@ -164,8 +164,8 @@ def _has_code_alone(subject: Subject) -> bool:
     images = (*subject.images, *subject.malformed)
     if any(not is_mangled(base(path)) for path in images) or not any(map(_is_module, _own_paths(subject))):
         return False
-    told = any(fault.reached or fault.sure for fault in subject.resolution.code_faults)
-    return not told and not dlls_left_out(subject)
+    reported = any(fault.reached or fault.sure for fault in subject.resolution.code_faults)
+    return not reported and not dlls_left_out(subject)
 
 
 def _not_there(subject: Subject, module: str, file: str, what: str, *, says: str = "imports") -> Finding:

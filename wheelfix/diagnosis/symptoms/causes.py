@@ -194,7 +194,7 @@ def explain_symptom(symptom: Symptom) -> Cause | None:
         own = may_replace_a_build(symptom.details.get("building", ""))
         message = message if own else message_by_id(message.instead[1])
     if message is not None and message.nvidia and symptom.survived and "vendor" in symptom.details:
-        return None  # with a build of torch for another vendor's card it is no fault
+        return None  # harmless with a build of torch for another vendor's card
     if message is not None:
         return _message_cause(symptom, message)
     if "cause" in symptom.details:

@@ -120,7 +120,7 @@ class Message:
     instead: tuple[str, ...] = ()
     """A fact, and the message without words of its own that stands in place of this one where the text shows it."""
     nvidia: bool = False
-    """Whether it is no fault as a warning where the card is of another vendor."""
+    """Whether a warning of this kind is harmless where the card is of another vendor."""
 
 
 @frozen
